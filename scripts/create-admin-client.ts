@@ -8,7 +8,7 @@ import { parseArgs } from "node:util";
 import { adminClientId, adminClientRow } from "../packages/edge-op/src/admin-client.ts";
 import { inviteAdministrator, repairAdminClient } from "../packages/edge-op/src/administrators.ts";
 import { escapeStreams } from "../packages/edge-op/src/console/escape-output.ts";
-import { type EmailAddress, parseEmailAddress } from "../packages/shared/src/users/email-address.ts";
+import { type EmailAddress, parseEmailAddress } from "../packages/shared/src/users/user-addresses.ts";
 import { deploymentsDirectory, generatedDirectory, loadEnvironment } from "./deploy/environment-files.ts";
 import { Refusal } from "./deploy/refusal.ts";
 import { openSession, query, refuseConflicts } from "./deploy/session.ts";

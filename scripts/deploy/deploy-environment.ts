@@ -2,7 +2,7 @@ import { adminClientId, adminClientRow, writeAdminClient } from "../../packages/
 import { inviteAdministrator } from "../../packages/edge-op/src/administrators.ts";
 import type { WorkerName } from "../../packages/edge-op/src/workers.ts";
 import { keyFingerprint } from "../../packages/shared/src/secrets/deployment-facts.ts";
-import type { EmailAddress } from "../../packages/shared/src/users/email-address.ts";
+import type { EmailAddress } from "../../packages/shared/src/users/user-addresses.ts";
 import { enableCertificates, manualStep, verifyAliases } from "./certificate-host.ts";
 import { createStores } from "./create-stores.ts";
 import { isFirstDeployment } from "./find-conflicts.ts";

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { type EmailAddress, parseEmailAddress } from "../../packages/shared/src/users/email-address.ts";
+import { type EmailAddress, parseEmailAddress } from "../../packages/shared/src/users/user-addresses.ts";
 import type { EnvironmentFile } from "./environment.ts";
 
 const usage = `npm run deploy -- [command] [options]

@@ -3,7 +3,7 @@ import { adminClientRow } from "../../packages/edge-op/src/admin-client.ts";
 import { inviteAdministrator, repairAdminClient } from "../../packages/edge-op/src/administrators.ts";
 import { AdminApi } from "../../packages/edge-op/src/provider-api.ts";
 import { Person } from "../../packages/edge-op/testing/person.ts";
-import { parseEmailAddress } from "../../packages/shared/src/users/email-address.ts";
+import { parseEmailAddress } from "../../packages/shared/src/users/user-addresses.ts";
 import { CommandLine } from "./fixtures/command-line.ts";
 import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
 

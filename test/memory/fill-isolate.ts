@@ -1,13 +1,12 @@
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { ClientResources } from "../../packages/op-token/src/client-resources.ts";
-import { KnownCredentials } from "../../packages/shared/src/callers/known-credentials.ts";
+import { KnownCredentials } from "../../packages/shared/src/callers/client-secret.ts";
 import { RateShield } from "../../packages/shared/src/callers/rate-limit.ts";
 import { DpopProofs } from "../../packages/shared/src/callers/read-proof.ts";
-import type { Client } from "../../packages/shared/src/clients/client.ts";
-import { attachedClientBytes, importedKeysBytes } from "../../packages/shared/src/clients/client-bytes.ts";
+import { attachedClientBytes, type Client, importedKeysBytes } from "../../packages/shared/src/clients/client.ts";
 import { ClientKeys } from "../../packages/shared/src/clients/client-keys.ts";
 import { createClientLogos } from "../../packages/shared/src/clients/client-logos.ts";
-import { mostDocumentHosts } from "../../packages/shared/src/clients/document-hosts.ts";
+import { mostDocumentHosts } from "../../packages/shared/src/clients/document-policy.ts";
 import { createClientDocuments } from "../../packages/shared/src/clients/metadata-documents.ts";
 import { isolateMemory, limits } from "../../packages/shared/src/config/limits.ts";
 import { ControlView } from "../../packages/shared/src/control/control-view.ts";
@@ -15,13 +14,12 @@ import { ReadSet } from "../../packages/shared/src/control/read-set.ts";
 import { RememberedDecisions } from "../../packages/shared/src/control/remembered-decisions.ts";
 import { ReceivedRequest } from "../../packages/shared/src/http/received-request.ts";
 import { createRequestContext, type RequestContext } from "../../packages/shared/src/http/request-context.ts";
-import { IssuerKeys } from "../../packages/shared/src/issuers/issuer-keys.ts";
+import { IssuerKeys } from "../../packages/shared/src/issuers/issuer-directory.ts";
 import type { TrustedIssuer } from "../../packages/shared/src/issuers/trusted-issuer.ts";
 import { ShardReplica } from "../../packages/shared/src/leases/shard-replica.ts";
 import type { Resource } from "../../packages/shared/src/resources/resource.ts";
 import { ReadThrough } from "../../packages/shared/src/storage/read-through.ts";
-import type { AccessToken } from "../../packages/shared/src/tokens/access-token-content.ts";
-import { VerifiedTokens } from "../../packages/shared/src/tokens/verified-tokens.ts";
+import { type AccessToken, VerifiedTokens } from "../../packages/shared/src/tokens/verified-tokens.ts";
 
 /** One cache of an isolate: how to add an entry that shares no memory with others, and its estimated size. */
 export interface Fillable {

@@ -1,5 +1,5 @@
 import { isolateMemory, limits } from "../../packages/shared/src/config/limits.ts";
-import { idLifeMs } from "../../packages/shared/src/storage/generation-life.ts";
+import { idLifeMs } from "../../packages/shared/src/storage/generation-table.ts";
 import type { Restore } from "./replace-method.ts";
 
 /** The circumstances of one run. */

@@ -2,14 +2,14 @@ import { UnavailableError } from "../../packages/protocol/src/oauth/errors.ts";
 import { controlPlane } from "../../packages/shared/src/control/commit-control-change.ts";
 import { controlCallMs } from "../../packages/shared/src/control/control-plane-rpc.ts";
 import { readsBegun, settle } from "../../packages/shared/src/control/settle.ts";
-import { revokeAtPlaces, revokeGrants } from "../../packages/shared/src/endings/revoke-grants.ts";
-import { newGrantId } from "../../packages/shared/src/grants/grant-id.ts";
+import { revokeAtPlaces, revokeGrants } from "../../packages/shared/src/endings/endings.ts";
+import { newGrantId } from "../../packages/shared/src/grants/grant.ts";
 import {
   type GrantRevocation,
+  grantKey,
   grantRevocationRequests,
   requestsAt,
 } from "../../packages/shared/src/grants/grant-revocation.ts";
-import { grantKey } from "../../packages/shared/src/grants/revoked-row.ts";
 import { grantSubject, type RevocationSubject } from "../../packages/shared/src/leases/revocation-subject.ts";
 import type { RefreshFamily, RefreshUse } from "../../packages/shared/src/refresh/refresh-family-rpc.ts";
 import { readRefreshToken } from "../../packages/shared/src/refresh/refresh-token.ts";

@@ -11,7 +11,7 @@ import { RevocationMachine } from "../../packages/op-state/src/revocation/revoca
 import { RevocationRows } from "../../packages/op-state/src/revocation/revocation-rows.ts";
 import { TokenRevocationStore } from "../../packages/op-state/src/revocation/token-revocation-store.ts";
 import { UnavailableError } from "../../packages/protocol/src/oauth/errors.ts";
-import { KnownCredentials } from "../../packages/shared/src/callers/known-credentials.ts";
+import { KnownCredentials } from "../../packages/shared/src/callers/client-secret.ts";
 import { leaseTiming, outlast } from "../../packages/shared/src/config/lease-timing.ts";
 import { limits } from "../../packages/shared/src/config/limits.ts";
 import { ControlView } from "../../packages/shared/src/control/control-view.ts";

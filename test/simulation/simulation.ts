@@ -2,10 +2,9 @@ import { OAuthError, UnavailableError } from "../../packages/protocol/src/oauth/
 import { commitControlChange, controlPlane } from "../../packages/shared/src/control/commit-control-change.ts";
 import { controlCallMs } from "../../packages/shared/src/control/control-plane-rpc.ts";
 import { readsBegun, settle } from "../../packages/shared/src/control/settle.ts";
-import { endSession } from "../../packages/shared/src/endings/end-session.ts";
-import { newGrantId, readGrantVersions } from "../../packages/shared/src/grants/grant-id.ts";
-import { rowUntilMs } from "../../packages/shared/src/grants/grant-revocation.ts";
-import { tokenKey } from "../../packages/shared/src/grants/revoked-row.ts";
+import { endSession } from "../../packages/shared/src/endings/endings.ts";
+import { newGrantId, readGrantVersions } from "../../packages/shared/src/grants/grant.ts";
+import { rowUntilMs, tokenKey } from "../../packages/shared/src/grants/grant-revocation.ts";
 import type { RevocationSubject } from "../../packages/shared/src/leases/revocation-subject.ts";
 import { callObject } from "../../packages/shared/src/storage/call-object.ts";
 import { adoptLimits, hastenRetirement, type Modes } from "./modes.ts";

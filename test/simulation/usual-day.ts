@@ -1,9 +1,9 @@
 import { defaultHabits, readsPerDay } from "../../load-tests/model/habits.ts";
 import type { MeasuredDay } from "../../load-tests/model/measured-days.ts";
 import { readsBegun, settle } from "../../packages/shared/src/control/settle.ts";
-import { endSession } from "../../packages/shared/src/endings/end-session.ts";
-import { newGrantId } from "../../packages/shared/src/grants/grant-id.ts";
-import { tokenKey } from "../../packages/shared/src/grants/revoked-row.ts";
+import { endSession } from "../../packages/shared/src/endings/endings.ts";
+import { newGrantId } from "../../packages/shared/src/grants/grant.ts";
+import { tokenKey } from "../../packages/shared/src/grants/grant-revocation.ts";
 import type { RevocationSubject } from "../../packages/shared/src/leases/revocation-subject.ts";
 import { Meter } from "./meter.ts";
 import { type Arrival, SimulatedIsolate } from "./simulated-isolate.ts";

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
-import { logEvents } from "../../packages/shared/src/runtime/log-events.ts";
+import { logEvents } from "../../packages/shared/src/runtime/log.ts";
 
 /** Node programs, whose output is for a terminal. */
 const programs = ["edge-op"];

@@ -93,10 +93,6 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "UPDATE user_passwords": "the hash is the one that was verified",
     "UPDATE webauthn_credentials": `${guarded}; the time of its use: the passkey exists`,
   },
-  "shared/src/sessions/ending-sessions.ts": {
-    "DELETE user_sessions": end,
-    "INSERT ending_sessions": end,
-  },
   "shared/src/users/factors.ts": {
     "DELETE *": `${guarded}; else ${administrator}`,
     "DELETE user_recovery_codes": "the same",
@@ -106,7 +102,7 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "DELETE user_identities": `${guarded}; else ${administrator}`,
     "UPDATE users": "the same",
   },
-  "shared/src/users/leaving-users.ts": { "UPDATE users": guarded },
+  "shared/src/users/user-directory.ts": { "UPDATE users": guarded },
   "shared/src/users/offline-grants.ts": {
     "DELETE user_grants": end,
     "INSERT user_grants": "the consent covers it, or is given in the same transaction",
@@ -117,6 +113,7 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   "shared/src/sessions/user-sessions.ts": {
     "DELETE user_grants": passed,
+    "INSERT ending_sessions": end,
     "DELETE user_sessions": `${passed}; else ${end}`,
     "INSERT user_sessions":
       "no change has cut its person off since the sign-in, nor ended it, nor withdrawn the consent of its client",

@@ -4,8 +4,8 @@
  */
 
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
-import type { EmailAddress } from "@edge-op/shared/users/email-address";
-import { invitationToken } from "@edge-op/shared/users/invitation-token";
+import { invitationToken } from "@edge-op/shared/mail/sealed-links";
+import type { EmailAddress } from "@edge-op/shared/users/user-addresses";
 import { type AdminClientRow, adminClientId, adminScopes, sqlText as text, writeAdminClient } from "./admin-client.ts";
 
 export const administratorRole = "administrator";

@@ -4,8 +4,7 @@ import { languagePath } from "@edge-op/pages/language-switch";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { Router } from "@edge-op/shared/http/router";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
-import { takeBackPath } from "@edge-op/shared/mail/take-back-link";
-import { resetPath } from "@edge-op/shared/users/reset-link";
+import { resetPath, takeBackPath } from "@edge-op/shared/mail/sealed-links";
 import {
   addPasskey,
   changePasskeyName,

@@ -1,8 +1,8 @@
 /** **People whom an administrator lets back in**: by a temporary password, or by a mailed link; and what neither does. */
 
+import { resetLinkTo } from "@edge-op/shared/mail/sealed-links";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
 import { savePassword } from "@edge-op/shared/users/credentials";
-import { resetLinkTo } from "@edge-op/shared/users/reset-link";
 import { beforeEach, describe, expect, it } from "vitest";
 import {
   authEnv,

@@ -1,6 +1,5 @@
-import { endSessions } from "@edge-op/shared/endings/end-session";
-import { revokeOfflineGrants, withdrawConsent } from "@edge-op/shared/endings/withdraw-consent";
-import { grantKey } from "@edge-op/shared/grants/revoked-row";
+import { endSessions, revokeOfflineGrants, withdrawConsent } from "@edge-op/shared/endings/endings";
+import { grantKey } from "@edge-op/shared/grants/grant-revocation";
 import { allUserSessions } from "@edge-op/shared/sessions/user-sessions";
 import { objectName } from "@edge-op/shared/storage/shard-address";
 import { deleteOfflineGrants, listOfflineGrants } from "@edge-op/shared/users/offline-grants";

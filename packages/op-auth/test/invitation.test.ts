@@ -1,7 +1,7 @@
 /** **Invitations**: what a link proves, what the account gets, and that it works once. */
 
-import { parseEmailAddress } from "@edge-op/shared/users/email-address";
-import { invitationToken } from "@edge-op/shared/users/invitation-token";
+import { invitationToken } from "@edge-op/shared/mail/sealed-links";
+import { parseEmailAddress } from "@edge-op/shared/users/user-addresses";
 import { describe, expect, it } from "vitest";
 import { inviteAdministrator } from "../../edge-op/src/administrators.ts";
 import type { AuthEnv } from "../src/runtime/auth-env.ts";

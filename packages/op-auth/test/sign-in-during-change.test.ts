@@ -1,7 +1,7 @@
 import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import { cutOffUntilMs, recordNewest } from "@edge-op/shared/cut-offs/cut-offs";
-import { endUserSessions } from "@edge-op/shared/sessions/ending-sessions";
 import type { Opening } from "@edge-op/shared/sessions/session-rpc";
+import { endUserSessions } from "@edge-op/shared/sessions/user-sessions";
 import { controlPlaneName, parseOpaqueId } from "@edge-op/shared/storage/shard-address";
 import { describe, expect, it, vi } from "vitest";
 import { authEnv, type Browser, countRows, locationOf, origin, useDeployment } from "./fixtures/auth-fixtures.ts";

@@ -4,9 +4,9 @@
  */
 
 import { formToken } from "@edge-op/pages/form-token";
+import { invitationToken } from "@edge-op/shared/mail/sealed-links";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
 import { savePassword } from "@edge-op/shared/users/credentials";
-import { invitationToken } from "@edge-op/shared/users/invitation-token";
 import { describe, expect, it } from "vitest";
 import { setupKey } from "../src/factors/app-setup.tsx";
 import { steps } from "../src/flow/steps.ts";

@@ -6,7 +6,7 @@
 
 import { withMembers } from "@edge-op/shared/http/request-context";
 import type { PreparedNotice } from "@edge-op/shared/mail/mail-sender-rpc";
-import { takeBackLinkTo } from "@edge-op/shared/mail/take-back-link";
+import { takeBackLinkTo } from "@edge-op/shared/mail/sealed-links";
 import { insertPasskey } from "@edge-op/shared/users/credentials";
 import { findFactors } from "@edge-op/shared/users/factors";
 import { describe, expect, it } from "vitest";

@@ -1,13 +1,12 @@
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { renderJson, reportFailure } from "@edge-op/shared/http/failure";
 import { finishResponse } from "@edge-op/shared/http/finish-response";
-import { handlerOf } from "@edge-op/shared/http/handler-of";
 import { type EndpointResponse, JsonResponse, noStore } from "@edge-op/shared/http/json-response";
 import { readJson } from "@edge-op/shared/http/read-form";
 import { type BodyFormat, jsonBody, ReceivedRequest, receiveRequest } from "@edge-op/shared/http/received-request";
 import { arriveNow, createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
 import { Router } from "@edge-op/shared/http/router";
-import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
+import { handlerOf, serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import type { ManagementEnv } from "@edge-op/workers/env";
 import { authorizeAdmin } from "./admin/authorize-admin.ts";
 import type { AdminRoute } from "./admin/define-route.ts";

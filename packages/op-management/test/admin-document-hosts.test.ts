@@ -1,4 +1,4 @@
-import { mostDocumentHosts } from "@edge-op/shared/clients/document-hosts";
+import { mostDocumentHosts } from "@edge-op/shared/clients/document-policy";
 import { beforeEach, describe, expect, it } from "vitest";
 import { AdminCaller, bindings } from "./fixtures/admin-fixtures.ts";
 

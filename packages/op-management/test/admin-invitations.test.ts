@@ -1,4 +1,4 @@
-import { readInvitationToken } from "@edge-op/shared/users/invitation-token";
+import { readInvitationToken } from "@edge-op/shared/mail/sealed-links";
 import { beforeEach, describe, expect, it } from "vitest";
 import { AdminCaller, bindings } from "./fixtures/admin-fixtures.ts";
 import { AdminMails } from "./fixtures/admin-mails.ts";

@@ -1,4 +1,4 @@
-import { grantKey } from "@edge-op/shared/grants/revoked-row";
+import { grantKey } from "@edge-op/shared/grants/grant-revocation";
 import { objectName } from "@edge-op/shared/storage/shard-address";
 import type { ManagementEnv } from "@edge-op/workers/env";
 import { describe, expect, it } from "vitest";

@@ -1,6 +1,6 @@
 import { createExecutionContext } from "cloudflare:test";
-import type { GrantIdentity } from "@edge-op/shared/grants/grant-identity";
-import type { RevokeRequest } from "@edge-op/shared/grants/revoked-row";
+import type { GrantIdentity } from "@edge-op/shared/grants/grant";
+import type { RevokeRequest } from "@edge-op/shared/grants/grant-revocation";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import type { RevocationShard } from "@edge-op/shared/leases/revocation-shard-rpc";
 import type { RefreshFamily } from "@edge-op/shared/refresh/refresh-family-rpc";

@@ -1,5 +1,5 @@
+import { openResetLink } from "@edge-op/shared/mail/sealed-links";
 import { verifyPassword } from "@edge-op/shared/secrets/password-hash";
-import { openResetLink } from "@edge-op/shared/users/reset-link";
 import { beforeEach, describe, expect, it } from "vitest";
 import { AdminCaller, bindings, dumpDatabase } from "./fixtures/admin-fixtures.ts";
 import { AdminMails } from "./fixtures/admin-mails.ts";

@@ -1,5 +1,5 @@
 import { createExecutionContext, createScheduledController } from "cloudflare:test";
-import { retirementDueMs } from "@edge-op/shared/storage/generation-life";
+import { retirementDueMs } from "@edge-op/shared/storage/generation-table";
 import { describe, expect, it } from "vitest";
 import { waitBriefly } from "../../../test/fixtures/call.ts";
 import { openSecondGeneration } from "../../../test/fixtures/open-generation.ts";

@@ -1,7 +1,7 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import type { AuthorizationCodeStoreRpc, SpendRequest } from "@edge-op/shared/codes/authorization-code-rpc";
-import { grantKey } from "@edge-op/shared/grants/revoked-row";
+import { grantKey } from "@edge-op/shared/grants/grant-revocation";
 import type { RevocationShard } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 

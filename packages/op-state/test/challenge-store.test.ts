@@ -1,6 +1,6 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import type { ChallengeStoreRpc } from "@edge-op/shared/storage/challenge-rpc";
+import type { ChallengeStoreRpc } from "@edge-op/shared/storage/challenges";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 
 const { CHALLENGE_STORE } = env as unknown as { CHALLENGE_STORE: DurableObjectNamespace<ChallengeStoreRpc> };

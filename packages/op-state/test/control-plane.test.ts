@@ -2,7 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { leaseTiming } from "@edge-op/shared/config/lease-timing";
 import { cutOffUntilMs, recordNewest } from "@edge-op/shared/cut-offs/cut-offs";
-import { loadGenerations } from "@edge-op/shared/storage/load-generations";
+import { loadGenerations } from "@edge-op/shared/storage/generation-table";
 import { loadUser } from "@edge-op/shared/users/user-directory";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { setChangeLogBackTo, setGenerationsBackTo } from "../../../test/fixtures/set-back.ts";

@@ -2,8 +2,8 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "c
 import { env } from "cloudflare:workers";
 import type { AuthorizationCodeStoreRpc } from "@edge-op/shared/codes/authorization-code-rpc";
 import type { DeviceDecision, DeviceRedeemRequest } from "@edge-op/shared/codes/device-code-rpc";
-import type { AuthorizedGrant } from "@edge-op/shared/grants/authorized-grant";
-import { grantKey } from "@edge-op/shared/grants/revoked-row";
+import type { AuthorizedGrant } from "@edge-op/shared/grants/grant";
+import { grantKey } from "@edge-op/shared/grants/grant-revocation";
 import type { RevocationShard } from "@edge-op/shared/leases/revocation-shard-rpc";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";

@@ -1,6 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { keyManagerName } from "@edge-op/shared/keys/key-manager-rpc";
+import { keyManagerName } from "@edge-op/shared/keys/key-schedule";
 import { controlPlaneName } from "@edge-op/shared/storage/shard-address";
 import { expect, it } from "vitest";
 import type { AuthorizationCodeStore } from "../src/codes/authorization-code-store.ts";

@@ -1,7 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import type { GrantPlace, GrantRevocation } from "@edge-op/shared/grants/grant-revocation";
-import type { RevokeRequest } from "@edge-op/shared/grants/revoked-row";
+import type { GrantPlace, GrantRevocation, RevokeRequest } from "@edge-op/shared/grants/grant-revocation";
 import type { RevocationShard } from "@edge-op/shared/leases/revocation-shard-rpc";
 import type { RefreshTokenRotatorRpc } from "@edge-op/shared/refresh/refresh-family-rpc";
 import { describe, expect, it, vi } from "vitest";

@@ -1,15 +1,17 @@
 import { isEncryptionAlgorithm, keyAlgorithms, usualKeyAlgorithms } from "@edge-op/protocol/jwt/key-algorithms";
 import { isolateMemory, limits } from "@edge-op/shared/config/limits";
 import {
+  announceMs,
   isPublished,
   isVerifying,
   keyState,
+  keyTiming,
   type ScheduledKey,
   signingKey,
   stateWithin,
+  verifyMs,
 } from "@edge-op/shared/keys/key-schedule";
-import { announceMs, keyTiming, verifyMs } from "@edge-op/shared/keys/key-timing";
-import { heapBytes } from "@edge-op/shared/runtime/heap-bytes";
+import { heapBytes } from "@edge-op/shared/runtime/isolate-cache";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import {

@@ -1,9 +1,16 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { isEncryptionAlgorithm, keyAlgorithms } from "@edge-op/protocol/jwt/key-algorithms";
-import { type KeyManagerRpc, keyManagerName } from "@edge-op/shared/keys/key-manager-rpc";
-import { type KeySchedule, keyState, type ScheduledKey, signingKey } from "@edge-op/shared/keys/key-schedule";
-import { announceMs, keyTiming } from "@edge-op/shared/keys/key-timing";
+import {
+  announceMs,
+  type KeyManagerRpc,
+  type KeySchedule,
+  keyManagerName,
+  keyState,
+  keyTiming,
+  type ScheduledKey,
+  signingKey,
+} from "@edge-op/shared/keys/key-schedule";
 import { unwrapPrivateKey } from "@edge-op/shared/keys/wrapped-private-key";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { calculateJwkThumbprint } from "jose";

@@ -1,5 +1,4 @@
-import { hashInto } from "@edge-op/shared/leases/keyed-hash";
-import { RowFilter } from "@edge-op/shared/leases/row-filter";
+import { hashInto, RowFilter } from "@edge-op/shared/leases/row-filter";
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { buildRowFilter, buildSmallRowFilter, FilterKeys } from "../src/revocation/build-row-filter.ts";

@@ -1,8 +1,8 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { cutOffUntilMs, recordNewest } from "@edge-op/shared/cut-offs/cut-offs";
-import { endUserSessions, listEndingSession } from "@edge-op/shared/sessions/ending-sessions";
 import type { SessionStoreRpc } from "@edge-op/shared/sessions/session-rpc";
+import { endUserSessions, listEndingSession } from "@edge-op/shared/sessions/user-sessions";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { Followers } from "../src/changes/followers.ts";
 import { CutOffLedger } from "../src/cut-offs/cut-off-ledger.ts";

@@ -1,9 +1,8 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { sectorSessionId } from "@edge-op/shared/clients/pairwise-subject";
-import type { GrantRevocation } from "@edge-op/shared/grants/grant-revocation";
-import { grantKey } from "@edge-op/shared/grants/revoked-row";
-import { keyManagerName } from "@edge-op/shared/keys/key-manager-rpc";
+import { type GrantRevocation, grantKey } from "@edge-op/shared/grants/grant-revocation";
+import { keyManagerName } from "@edge-op/shared/keys/key-schedule";
 import type { NewSession } from "@edge-op/shared/sessions/session-rpc";
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from "jose";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";

@@ -1,4 +1,4 @@
-import { newGrantId } from "@edge-op/shared/grants/grant-id";
+import { newGrantId } from "@edge-op/shared/grants/grant";
 import type { LeaseRequest } from "@edge-op/shared/leases/revocation-shard-rpc";
 import type { RevocationSubject } from "@edge-op/shared/leases/revocation-subject";
 import { ShardReplica } from "@edge-op/shared/leases/shard-replica";

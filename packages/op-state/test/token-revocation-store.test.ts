@@ -2,7 +2,7 @@ import { abortAllDurableObjects, evictDurableObject, runDurableObjectAlarm, runI
 import { env } from "cloudflare:workers";
 import { leaseTiming, longestWaitMs, outlast } from "@edge-op/shared/config/lease-timing";
 import { limits } from "@edge-op/shared/config/limits";
-import type { RevokeRequest } from "@edge-op/shared/grants/revoked-row";
+import type { RevokeRequest } from "@edge-op/shared/grants/grant-revocation";
 import type { LeaseRequest, LeaseResponse, RevocationShard } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { RowFilter } from "@edge-op/shared/leases/row-filter";
 import type { NamedChange } from "@edge-op/shared/storage/record-kinds";

@@ -2,7 +2,7 @@ import { namedClientId } from "@edge-op/shared/callers/authenticate-client";
 import { type ReadAheadNames, readAhead } from "@edge-op/shared/callers/read-ahead";
 import { openCode } from "@edge-op/shared/codes/sealed-code";
 import type { ReadsBegun } from "@edge-op/shared/control/settle";
-import type { AuthorizedGrant } from "@edge-op/shared/grants/authorized-grant";
+import type { AuthorizedGrant } from "@edge-op/shared/grants/grant";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";

@@ -1,4 +1,4 @@
-import { grantKey } from "@edge-op/shared/grants/revoked-row";
+import { grantKey } from "@edge-op/shared/grants/grant-revocation";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { objectName, parseRefreshToken } from "@edge-op/shared/storage/shard-address";
 import { beforeEach, expect, it } from "vitest";

@@ -1,6 +1,6 @@
 /** **How many calls follow one another before a token request is answered.** ARCHITECTURE.md has the table. */
 
-import { newGrantId } from "@edge-op/shared/grants/grant-id";
+import { newGrantId } from "@edge-op/shared/grants/grant";
 import { expect, it } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { type FormFields, postForm } from "../../../test/fixtures/call.ts";

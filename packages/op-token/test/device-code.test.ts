@@ -1,4 +1,4 @@
-import { grantKey } from "@edge-op/shared/grants/revoked-row";
+import { grantKey } from "@edge-op/shared/grants/grant-revocation";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { objectName } from "@edge-op/shared/storage/shard-address";
 import { beforeEach, describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-import { grantKey } from "@edge-op/shared/grants/revoked-row";
+import { grantKey } from "@edge-op/shared/grants/grant-revocation";
 import { objectName, parseTokenId, type ShardAddress } from "@edge-op/shared/storage/shard-address";
 import { beforeEach, describe, expect, it } from "vitest";
 import { openSecondGeneration, retireFirstGeneration } from "../../../test/fixtures/open-generation.ts";

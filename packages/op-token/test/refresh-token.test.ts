@@ -1,5 +1,5 @@
 import { cutOffUntilMs, recordNewest } from "@edge-op/shared/cut-offs/cut-offs";
-import { grantKey } from "@edge-op/shared/grants/revoked-row";
+import { grantKey } from "@edge-op/shared/grants/grant-revocation";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { readRefreshToken } from "@edge-op/shared/refresh/refresh-token";
 import { objectName, parseRefreshToken, parseTokenId } from "@edge-op/shared/storage/shard-address";

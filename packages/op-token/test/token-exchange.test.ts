@@ -1,5 +1,5 @@
 import { createExecutionContext } from "cloudflare:test";
-import { tokenKey } from "@edge-op/shared/grants/revoked-row";
+import { tokenKey } from "@edge-op/shared/grants/grant-revocation";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { readAccessToken, revocationSubjects } from "@edge-op/shared/tokens/access-token";
 import { beforeEach, describe, expect, it } from "vitest";

@@ -19,9 +19,9 @@ import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { peekAccessToken } from "@edge-op/shared/tokens/access-token";
-import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
+import type { AccessToken } from "@edge-op/shared/tokens/verified-tokens";
 import { mappedClaims } from "@edge-op/shared/users/attributes";
-import { includesRbac, selectClaims, visibleClaims } from "@edge-op/shared/users/visible-claims";
+import { includesRbac, selectClaims, visibleClaims } from "@edge-op/shared/users/user";
 import type { UserinfoEnv } from "@edge-op/workers/env";
 import type { UserinfoIsolate } from "./isolate.ts";
 

@@ -1,6 +1,5 @@
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
-import type { HostList } from "@edge-op/shared/clients/document-hosts";
-import { admitsSomeHost } from "@edge-op/shared/clients/document-policy";
+import { admitsSomeHost, type HostList } from "@edge-op/shared/clients/document-policy";
 import { limits } from "@edge-op/shared/config/limits";
 import type { Settings } from "@edge-op/shared/config/settings";
 import type { JsonResponse } from "@edge-op/shared/http/json-response";

@@ -1,11 +1,11 @@
 import { certificateHeaders, isTrustedProxy } from "@edge-op/protocol/mtls/client-certificate";
 import { OAuthError, UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { readSettings, type Settings, type SettingsVariables } from "@edge-op/shared/config/settings";
-import { anyOrigin } from "@edge-op/shared/http/cors";
 import { renderJson, reportFailure } from "@edge-op/shared/http/failure";
 import { finishResponse } from "@edge-op/shared/http/finish-response";
 import { answerElsewhere } from "@edge-op/shared/http/own-host";
 import { requestIdOf } from "@edge-op/shared/http/request-context";
+import { anyOrigin } from "@edge-op/shared/http/response-headers";
 import type { Execution } from "@edge-op/shared/http/router";
 import { type OwnedPaths, type Owner, ownedPaths } from "@edge-op/workers/paths";
 import type { ServiceBindings } from "./isolate.ts";

@@ -1,4 +1,4 @@
-import { DocumentHosts } from "@edge-op/shared/clients/document-hosts";
+import { DocumentHosts } from "@edge-op/shared/clients/document-policy";
 import { ControlView } from "@edge-op/shared/control/control-view";
 import { HeldSchedule } from "@edge-op/shared/keys/held-schedule";
 import { RevocationView } from "@edge-op/shared/leases/revocation-view";

@@ -7,7 +7,7 @@ import { grantTypes, responseTypes } from "@edge-op/protocol/oauth/grant-types";
 import { rbacClaims, rbacScopes, scopeClaims, standardClaims } from "@edge-op/protocol/oauth/scope-claims";
 import { tokenTypes } from "@edge-op/protocol/oauth/token-types";
 import { algorithmsWithin, authMethodsWithin } from "@edge-op/shared/clients/security-profile";
-import type { SecurityProfile } from "@edge-op/shared/config/security-profiles";
+import type { SecurityProfile } from "@edge-op/shared/config/setting-values";
 import type { Settings } from "@edge-op/shared/config/settings";
 
 /**

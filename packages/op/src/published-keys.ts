@@ -1,6 +1,5 @@
 import { isEncryptionAlgorithm } from "@edge-op/protocol/jwt/key-algorithms";
-import { isPublished, type KeySchedule } from "@edge-op/shared/keys/key-schedule";
-import { keyTiming } from "@edge-op/shared/keys/key-timing";
+import { isPublished, type KeySchedule, keyTiming } from "@edge-op/shared/keys/key-schedule";
 import { JsonDocument } from "./json-document.ts";
 
 interface Published {

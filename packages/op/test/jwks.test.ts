@@ -4,9 +4,14 @@ import { keyAlgorithms } from "@edge-op/protocol/jwt/key-algorithms";
 import { ControlView } from "@edge-op/shared/control/control-view";
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
-import { type KeyManagerRpc, keyManagerName } from "@edge-op/shared/keys/key-manager-rpc";
 import { KeyRing } from "@edge-op/shared/keys/key-ring";
-import { type KeySchedule, type ScheduledKey, signingKey } from "@edge-op/shared/keys/key-schedule";
+import {
+  type KeyManagerRpc,
+  type KeySchedule,
+  keyManagerName,
+  type ScheduledKey,
+  signingKey,
+} from "@edge-op/shared/keys/key-schedule";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import type { FrontDoorEnv } from "@edge-op/workers/env";
 import { createLocalJWKSet, jwtVerify } from "jose";

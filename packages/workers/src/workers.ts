@@ -1,12 +1,12 @@
 import type { AuthorizationCodeStoreRpc } from "@edge-op/shared/codes/authorization-code-rpc";
 import type { ControlPlaneRpc } from "@edge-op/shared/control/control-plane-rpc";
-import type { KeyManagerRpc } from "@edge-op/shared/keys/key-manager-rpc";
+import type { KeyManagerRpc } from "@edge-op/shared/keys/key-schedule";
 import type { RevocationRelayRpc } from "@edge-op/shared/leases/relay-rpc";
 import type { RevocationShard } from "@edge-op/shared/leases/revocation-shard-rpc";
 import type { MailSenderRpc } from "@edge-op/shared/mail/mail-sender-rpc";
 import type { RefreshTokenRotatorRpc } from "@edge-op/shared/refresh/refresh-family-rpc";
 import type { SessionStoreRpc } from "@edge-op/shared/sessions/session-rpc";
-import type { ChallengeStoreRpc } from "@edge-op/shared/storage/challenge-rpc";
+import type { ChallengeStoreRpc } from "@edge-op/shared/storage/challenges";
 import { d1, dataset, kv, mail, object, operated, queue, r2, rateLimit, service } from "./binding.ts";
 
 /** **Every binding that a Worker may have**, by name. */

@@ -1,7 +1,6 @@
 import { redirect } from "@edge-op/pages/respond-page";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
-import { endSession } from "@edge-op/shared/endings/end-session";
-import { withdrawConsent } from "@edge-op/shared/endings/withdraw-consent";
+import { endSession, withdrawConsent } from "@edge-op/shared/endings/endings";
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import { findUserSession } from "@edge-op/shared/sessions/user-sessions";
 import { hasAccess } from "@edge-op/shared/users/consents";

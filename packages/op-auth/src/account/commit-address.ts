@@ -1,8 +1,8 @@
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { takeBackLinkTo, takeBackMs } from "@edge-op/shared/mail/take-back-link";
+import { takeBackLinkTo, takeBackMs } from "@edge-op/shared/mail/sealed-links";
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
-import type { EmailAddress } from "@edge-op/shared/users/email-address";
+import type { EmailAddress } from "@edge-op/shared/users/user-addresses";
 import { storedSpelling, verifiedAddress } from "@edge-op/shared/users/user-addresses";
 import type { AuthEnv } from "../runtime/auth-env.ts";
 import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";

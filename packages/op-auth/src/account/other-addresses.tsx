@@ -7,7 +7,7 @@ import { redirect } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { takeBackLinkTo, takeBackMs } from "@edge-op/shared/mail/take-back-link";
+import { takeBackLinkTo, takeBackMs } from "@edge-op/shared/mail/sealed-links";
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import type { User } from "@edge-op/shared/users/user";
 import { listAddresses, type UserAddress, verifiedAddress } from "@edge-op/shared/users/user-addresses";

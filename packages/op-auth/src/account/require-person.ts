@@ -1,9 +1,9 @@
 import { requireFormToken } from "@edge-op/pages/form-token";
 import { redirect } from "@edge-op/pages/respond-page";
 import { passkeyMethods, signInProofMethods, upstreamMethods } from "@edge-op/protocol/oauth/authentication-context";
-import { endSessions } from "@edge-op/shared/endings/end-session";
+import { endSessions } from "@edge-op/shared/endings/endings";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
-import { laneOf } from "@edge-op/shared/sessions/attempt-limits";
+import { laneOf } from "@edge-op/shared/sessions/attempts";
 import type { Proof, Session } from "@edge-op/shared/sessions/session-rpc";
 import { allUserSessions } from "@edge-op/shared/sessions/user-sessions";
 import type { PageRequest } from "../pages/frame.ts";

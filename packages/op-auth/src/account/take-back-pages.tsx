@@ -3,7 +3,7 @@ import { MessagePage } from "@edge-op/pages/message-pages";
 import { respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
 import { readForm } from "@edge-op/shared/http/read-form";
-import { takeBackPath } from "@edge-op/shared/mail/take-back-link";
+import { takeBackPath } from "@edge-op/shared/mail/sealed-links";
 import { proceed } from "../flow/proceed.ts";
 import { frameOf, type PageRequest } from "../pages/frame.ts";
 import { WriteRefused } from "../session/write-as.ts";

@@ -18,7 +18,7 @@ import {
 } from "@edge-op/shared/mail/mail-sender-rpc";
 import { macText, macTexts } from "@edge-op/shared/secrets/mac";
 import { callObject, objectStub } from "@edge-op/shared/storage/call-object";
-import { type EmailAddress, parseEmailAddress } from "@edge-op/shared/users/email-address";
+import { type EmailAddress, parseEmailAddress } from "@edge-op/shared/users/user-addresses";
 import type { PageRequest } from "../pages/frame.ts";
 import { isKnownBrowser, rememberBrowser, type WayIn } from "../session/known-browser.ts";
 import type { MailedCode } from "../step/flow.ts";

@@ -2,7 +2,7 @@ import { Layout } from "@edge-op/pages/layout";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
 import type { Form } from "@edge-op/shared/http/read-form";
-import { parseEmailAddress } from "@edge-op/shared/users/email-address";
+import { parseEmailAddress } from "@edge-op/shared/users/user-addresses";
 import { OtherWays } from "../pages/form-parts.tsx";
 import type { MailedCode } from "../step/flow.ts";
 import type { Step, StepPageRequest, StepRequest, StepResult } from "../step/step.ts";

@@ -3,8 +3,7 @@ import { requireResourceIndicator } from "@edge-op/protocol/oauth/resource-indic
 import { intersectScope, parseScope } from "@edge-op/protocol/oauth/scope";
 import { loggedValue, shownValue } from "@edge-op/protocol/oauth/shown-value";
 import { registeredScope } from "@edge-op/shared/clients/client";
-import { requestedDetails } from "@edge-op/shared/clients/requested-details";
-import { requireAdminScope } from "@edge-op/shared/clients/requested-scope";
+import { requestedDetails, requireAdminScope } from "@edge-op/shared/clients/requested-access";
 import { requireAllowedSignatures } from "@edge-op/shared/clients/security-profile";
 import {
   allowsTarget,
@@ -14,7 +13,7 @@ import {
   tokenTargets,
 } from "@edge-op/shared/clients/token-targets";
 import { limits } from "@edge-op/shared/config/limits";
-import { logDecided } from "@edge-op/shared/control/log-decided";
+import { logDecided } from "@edge-op/shared/http/request-context";
 import { admitsClient, defaultScopesOf, type Resource, scopesOf } from "@edge-op/shared/resources/resource";
 import type { AuthorizationRequest, CheckInput } from "./authorization-request.ts";
 

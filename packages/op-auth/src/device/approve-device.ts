@@ -3,7 +3,7 @@ import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-even
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import type { WaitingDevice } from "@edge-op/shared/codes/device-code-rpc";
 import { settle } from "@edge-op/shared/control/settle";
-import type { AuthorizedGrant } from "@edge-op/shared/grants/authorized-grant";
+import type { AuthorizedGrant } from "@edge-op/shared/grants/grant";
 import { rowUntilMs } from "@edge-op/shared/grants/grant-revocation";
 import { sessionVersion } from "@edge-op/shared/sessions/sessions";
 import { saveConsent } from "@edge-op/shared/users/consents";

@@ -5,7 +5,7 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import { log } from "@edge-op/shared/runtime/log";
 import { openSealed } from "@edge-op/shared/secrets/seal";
-import type { Lane } from "@edge-op/shared/sessions/attempt-limits";
+import type { Lane } from "@edge-op/shared/sessions/attempts";
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import { factorSeal } from "@edge-op/shared/users/factors";
 import type { PageRequest } from "../pages/frame.ts";

@@ -3,7 +3,7 @@ import { decodeBase64Url } from "@edge-op/protocol/encoding/bytes";
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { log } from "@edge-op/shared/runtime/log";
-import { laneOf } from "@edge-op/shared/sessions/attempt-limits";
+import { laneOf } from "@edge-op/shared/sessions/attempts";
 import { findPasskey, type Passkey, recordPasskeyUse } from "@edge-op/shared/users/credentials";
 import type { AuthenticationResponseJSON } from "@simplewebauthn/server";
 import type { PageRequest } from "../pages/frame.ts";

@@ -19,7 +19,7 @@ import type { CheckedRequest, InSession } from "./in-session.ts";
  * written beside the code, which nobody has before all of them are.
  *
  * An offline grant is listed before the session admits its client, also one that is known there: whatever ended the session or the access meanwhile
- * either finds the grant in the list, or has made the session refuse it (withdraw-consent.ts).
+ * either finds the grant in the list, or has made the session refuse it (endings.ts).
  */
 export async function recordGrant(
   at: PageRequest,

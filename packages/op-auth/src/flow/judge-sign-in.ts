@@ -2,9 +2,14 @@ import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { authenticationOf } from "@edge-op/protocol/oauth/authentication-context";
 import { OAuthError, UnavailableError } from "@edge-op/protocol/oauth/errors";
 import type { Client } from "@edge-op/shared/clients/client";
-import { callHook, isHookEnabled, type SignInVerdict, UnusableResult } from "@edge-op/shared/hooks/call-hook";
-import { hookClientOf, hookUserOf } from "@edge-op/shared/hooks/hook-person";
-import { plainValue } from "@edge-op/shared/hooks/plain-value";
+import {
+  callHook,
+  isHookEnabled,
+  plainValue,
+  type SignInVerdict,
+  UnusableResult,
+} from "@edge-op/shared/hooks/call-hook";
+import { hookClientOf, hookUserOf } from "@edge-op/shared/hooks/find-hook-claims";
 import { clientAddress } from "@edge-op/shared/http/client-address";
 import type { Proof, RefusedSignIn, Session } from "@edge-op/shared/sessions/session-rpc";
 import type { PageRequest } from "../pages/frame.ts";

@@ -3,7 +3,7 @@ import type { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { tellPersonWhen } from "@edge-op/shared/mail/tell-person";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
-import { endUserSessions } from "@edge-op/shared/sessions/ending-sessions";
+import { endUserSessions } from "@edge-op/shared/sessions/user-sessions";
 import { judgeNewPassword } from "@edge-op/shared/users/breached-password";
 import { savePassword } from "@edge-op/shared/users/credentials";
 import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";

@@ -3,7 +3,7 @@ import { clientAddress } from "@edge-op/shared/http/client-address";
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { hashPassword, isOutdatedHash } from "@edge-op/shared/secrets/password-hash";
-import { passwordLanes, sharedLane } from "@edge-op/shared/sessions/attempt-limits";
+import { passwordLanes, sharedLane } from "@edge-op/shared/sessions/attempts";
 import { findPassword, type PasswordRecord, replacePasswordHash } from "@edge-op/shared/users/credentials";
 import { canonicalUsername } from "@edge-op/shared/users/username";
 import type { PageRequest } from "../pages/frame.ts";

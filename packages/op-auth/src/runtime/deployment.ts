@@ -9,7 +9,7 @@ import {
   wholeNumber,
 } from "@edge-op/shared/config/setting";
 import type { SessionLifetime } from "@edge-op/shared/sessions/sessions";
-import { parseEmailAddress } from "@edge-op/shared/users/email-address";
+import { parseEmailAddress } from "@edge-op/shared/users/user-addresses";
 
 /** **The settings of op-auth alone**: branding, session lifetimes, second factors, new browsers and sign-up. Read and checked once per isolate. */
 export interface Deployment extends Branding {

@@ -4,9 +4,8 @@ import { authenticateClient } from "@edge-op/shared/callers/authenticate-client"
 import { sessionIdOf } from "@edge-op/shared/clients/pairwise-subject";
 import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
 import { settle } from "@edge-op/shared/control/settle";
-import { dismissClient } from "@edge-op/shared/endings/end-session";
-import { revokeGrants } from "@edge-op/shared/endings/revoke-grants";
-import { latestGrantEndMs } from "@edge-op/shared/grants/new-grant";
+import { dismissClient, revokeGrants } from "@edge-op/shared/endings/endings";
+import { latestGrantEndMs } from "@edge-op/shared/grants/grant";
 import { renderJson, reportFailure } from "@edge-op/shared/http/failure";
 import { type EndpointResponse, noStore } from "@edge-op/shared/http/json-response";
 import type { Form } from "@edge-op/shared/http/read-form";
@@ -39,7 +38,7 @@ export async function isClientRequest(
 /**
  * **`POST /logout` by a client's back end**, which authenticates and names a login by `id_token_hint`: ends the client's grants of that user and
  * session and its membership in it, as a confirmed write, and the hint's own grant, also one with `offline_access` or of a device. The person's
- * session and other clients stay; cookies count for nothing, and errors are JSON. Cost: 1 object call and those of end-session.ts; for a grant
+ * session and other clients stay; cookies count for nothing, and errors are JSON. Cost: 1 object call and those of endings.ts; for a grant
  * that outlives the session, 1 D1 call, 1 object call for each shard that may have its refresh family, and 1.
  */
 export async function clientLogout(

@@ -7,7 +7,7 @@ import { createTranslator } from "@edge-op/pages/translator";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { pairwiseSubject, sectorSessionId } from "@edge-op/shared/clients/pairwise-subject";
 import { settle } from "@edge-op/shared/control/settle";
-import { endSession } from "@edge-op/shared/endings/end-session";
+import { endSession } from "@edge-op/shared/endings/endings";
 import { reportFailure } from "@edge-op/shared/http/failure";
 import type { EndpointResponse } from "@edge-op/shared/http/json-response";
 import { type Form, parseParameters, readForm } from "@edge-op/shared/http/read-form";
@@ -32,8 +32,8 @@ const postedLifetimeMs = 60_000;
  * **`/logout`.** client-logout.ts answers a client that authenticates. With a hint for the session or the person of this browser, the session ends at
  * once. Otherwise the person confirms it first, so that no link can sign anyone out. A request with a fault (another return address, no hint of this
  * provider) signs out in the same way, without a redirect, and the page says why. The end of a session notifies its clients and revokes its grants, and is confirmed before the response
- * (end-session.ts). If it cannot be, the response is 503 and the browser is signed out anyway; a repeated request finishes the work. Cost: 1 object
- * call, and those of end-session.ts.
+ * (endings.ts). If it cannot be, the response is 503 and the browser is signed out anyway; a repeated request finishes the work. Cost: 1 object
+ * call, and those of endings.ts.
  *
  * @see https://openid.net/specs/openid-connect-rpinitiated-1_0.html#RPLogout
  */

@@ -1,5 +1,5 @@
 import { formatCookie, readCookie } from "@edge-op/pages/cookies";
-import { endSession } from "@edge-op/shared/endings/end-session";
+import { endSession } from "@edge-op/shared/endings/endings";
 import type { Proof, SessionAdmission, SessionFlow } from "@edge-op/shared/sessions/session-rpc";
 import type { PreparedSession, SignIn } from "@edge-op/shared/sessions/sessions";
 import { type AdmittedBy, deleteUserSessions, saveUserSession } from "@edge-op/shared/sessions/user-sessions";

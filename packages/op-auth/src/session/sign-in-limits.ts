@@ -2,7 +2,7 @@ import { clientAddress } from "@edge-op/shared/http/client-address";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { log } from "@edge-op/shared/runtime/log";
-import { type Lane, laneOf } from "@edge-op/shared/sessions/attempt-limits";
+import { type Lane, laneOf } from "@edge-op/shared/sessions/attempts";
 import type { AttemptResult, RefusedSignIn } from "@edge-op/shared/sessions/session-rpc";
 import type { AuthEnv } from "../runtime/auth-env.ts";
 import type { AuthIsolate } from "../runtime/isolate.ts";

@@ -1,7 +1,7 @@
 import { passkeyMethods } from "@edge-op/protocol/oauth/authentication-context";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
-import { laneOf } from "@edge-op/shared/sessions/attempt-limits";
+import { laneOf } from "@edge-op/shared/sessions/attempts";
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import { savePasskey, savePassword } from "@edge-op/shared/users/credentials";
 import { verifyNewPasskey } from "../factors/register-passkey.ts";

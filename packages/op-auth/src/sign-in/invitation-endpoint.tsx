@@ -7,7 +7,7 @@ import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { createTranslator } from "@edge-op/pages/translator";
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { readForm } from "@edge-op/shared/http/read-form";
-import { readInvitationToken } from "@edge-op/shared/users/invitation-token";
+import { readInvitationToken } from "@edge-op/shared/mail/sealed-links";
 import { HiddenFields } from "../pages/form-parts.tsx";
 import { frameOf, type PageRequest } from "../pages/frame.ts";
 import { newFlow, pathOf } from "../step/sealed-flow.ts";

@@ -5,7 +5,7 @@ import { createTranslator } from "@edge-op/pages/translator";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
-import { changeDeletion } from "@edge-op/shared/users/leaving-users";
+import { changeDeletion } from "@edge-op/shared/users/user-directory";
 import { HiddenFields } from "../pages/form-parts.tsx";
 import { changeAs, whileInForce } from "../session/write-as.ts";
 import type { Step, StepInput, StepPageRequest, StepRequest, StepResult, StepState } from "../step/step.ts";

@@ -4,7 +4,7 @@ import { createTranslator } from "@edge-op/pages/translator";
 import { isPlainText, isVisibleText } from "@edge-op/shared/http/is-plain-text";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
-import type { EmailAddress } from "@edge-op/shared/users/email-address";
+import type { EmailAddress } from "@edge-op/shared/users/user-addresses";
 import { invalidIf } from "../pages/form-parts.tsx";
 import type { AuthEnv } from "../runtime/auth-env.ts";
 import { readDeployment } from "../runtime/deployment.ts";

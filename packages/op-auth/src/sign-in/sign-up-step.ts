@@ -1,6 +1,6 @@
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import type { Form } from "@edge-op/shared/http/read-form";
-import { parseEmailAddress } from "@edge-op/shared/users/email-address";
+import { parseEmailAddress } from "@edge-op/shared/users/user-addresses";
 import { requestCode, tryCode } from "../addresses/mailed-code.ts";
 import { type MailedCode, type Newcomer, newcomerOf } from "../step/flow.ts";
 import type { Step, StepInput, StepRequest, StepResult, StepState } from "../step/step.ts";

@@ -4,7 +4,7 @@ import { codeMethods, signInProofMethods } from "@edge-op/protocol/oauth/authent
 import type { CodePurpose } from "@edge-op/shared/mail/mail-sender-rpc";
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
-import type { EmailAddress } from "@edge-op/shared/users/email-address";
+import type { EmailAddress } from "@edge-op/shared/users/user-addresses";
 import { isParameterValues, type ParameterValues } from "../authorization/stored-parameters.ts";
 
 /**

@@ -1,8 +1,8 @@
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
 import { mappedClaims } from "@edge-op/shared/upstreams/upstream-schema";
 import { readClaim } from "@edge-op/shared/users/claims-schema";
-import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import type { UserClaims } from "@edge-op/shared/users/user";
+import { parseEmailAddress } from "@edge-op/shared/users/user-addresses";
 import type { UpstreamPerson } from "./kinds.ts";
 
 /** The claims of a new user: those that may be mapped, each if its value is valid. The address has rules of its own. */

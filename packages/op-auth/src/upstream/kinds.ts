@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from "@edge-op/protocol/encoding/json-object";
 import { fixedIssuers, type Upstream, type UpstreamDocument } from "@edge-op/shared/upstreams/upstream";
-import { parseEmailAddress } from "@edge-op/shared/users/email-address";
+import { parseEmailAddress } from "@edge-op/shared/users/user-addresses";
 import type { CustomFetch } from "openid-client";
 
 /** **A person as an upstream provider describes them**, after its response was verified. */

@@ -5,8 +5,7 @@ import { callHook, type HooksBindings, isHookEnabled, type SignUpEvent } from "@
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
-import { parseEmailAddress } from "@edge-op/shared/users/email-address";
-import { insertAddress } from "@edge-op/shared/users/user-addresses";
+import { insertAddress, parseEmailAddress } from "@edge-op/shared/users/user-addresses";
 import { canonicalUsername } from "@edge-op/shared/users/username";
 import type { AuthEnv } from "../runtime/auth-env.ts";
 import { insertIdentity, labelOf } from "./identity-store.ts";

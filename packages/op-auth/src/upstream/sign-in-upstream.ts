@@ -1,8 +1,8 @@
 import type { ProofMethod } from "@edge-op/protocol/oauth/authentication-context";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
-import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import { hasSecondFactor } from "@edge-op/shared/users/factors";
+import { parseEmailAddress } from "@edge-op/shared/users/user-addresses";
 import { logRefusedSignIn } from "../session/sign-in-limits.ts";
 import type { UpstreamProblem } from "../step/flow.ts";
 import type { StepRequest, StepResult } from "../step/step.ts";

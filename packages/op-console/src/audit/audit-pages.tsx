@@ -1,4 +1,4 @@
-import type { ShownEvent } from "@edge-op/shared/audit/shown-event";
+import type { ShownEvent } from "@edge-op/shared/audit/list-events";
 import type { Paged } from "../api/resources.ts";
 import { clip } from "../serve/clip.ts";
 import { definePage } from "../serve/define-page.tsx";

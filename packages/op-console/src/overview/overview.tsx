@@ -1,4 +1,4 @@
-import type { ShownEvent } from "@edge-op/shared/audit/shown-event";
+import type { ShownEvent } from "@edge-op/shared/audit/list-events";
 import type { DeploymentReport, KeyResource } from "../api/resources.ts";
 import { type HeldRecords, heldPath } from "../held-records/held-record-pages.tsx";
 import { definePage } from "../serve/define-page.tsx";

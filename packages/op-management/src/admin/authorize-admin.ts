@@ -9,7 +9,7 @@ import {
 import { settle } from "@edge-op/shared/control/settle";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
+import type { AccessToken } from "@edge-op/shared/tokens/verified-tokens";
 import type { ManagementEnv } from "@edge-op/workers/env";
 import type { ManagementIsolate } from "../isolate.ts";
 import type { AdminScope } from "./define-route.ts";

@@ -3,7 +3,7 @@ import type { Stored } from "@edge-op/protocol/encoding/stored-record";
 import type { FieldError, OAuthErrorCode } from "@edge-op/protocol/oauth/errors";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { invalidFields, validate, wrongMembers } from "@edge-op/shared/http/require-valid";
-import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
+import type { AccessToken } from "@edge-op/shared/tokens/verified-tokens";
 import type { ManagementEnv } from "@edge-op/workers/env";
 import type * as z from "zod";
 import type { ManagementIsolate } from "../isolate.ts";

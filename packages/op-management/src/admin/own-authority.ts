@@ -5,7 +5,7 @@
 
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { revocationSubjects } from "@edge-op/shared/tokens/access-token";
-import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
+import type { AccessToken } from "@edge-op/shared/tokens/verified-tokens";
 
 export function refuseOwn(what: string): OAuthError {
   return new OAuthError("conflict", "authority-is-own", {

@@ -1,6 +1,5 @@
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
-import { queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
-import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import { queryAuditDatabase, queryDatabase } from "@edge-op/shared/storage/query-database";
 import { type RetirementBindings, retiredHash } from "@edge-op/shared/users/retired-subs";
 
 /** A `409` that names the conflicting member. */

@@ -1,6 +1,6 @@
 /** **Requests and responses of `/admin/attributes`.** */
 
-import { has, isAmong, when } from "@edge-op/shared/http/member-rules";
+import { has, isAmong, when } from "@edge-op/shared/http/plain-text";
 import { attributeDocumentSchema, attributeName } from "@edge-op/shared/users/attribute-schema";
 import * as z from "zod";
 import { membersOfTypes } from "./attribute-document.ts";

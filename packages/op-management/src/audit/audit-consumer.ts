@@ -1,6 +1,5 @@
 import { type AuditLogBindings, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
-import type { AuditMessage } from "@edge-op/shared/audit/audit-event";
-import type { RecordedGap } from "@edge-op/shared/audit/log-rows";
+import type { AuditMessage, RecordedGap } from "@edge-op/shared/audit/audit-event";
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
 import { reportFailure } from "@edge-op/shared/http/failure";
 import { nowMs } from "@edge-op/shared/runtime/clock";

@@ -1,8 +1,7 @@
 /** **`/admin/audit`**: the audit log (ADR 35), its gaps and its verification. Reads only the audit database. Cost: 1 or 2 D1 calls. */
 
-import { listEvents } from "@edge-op/shared/audit/list-events";
-import { queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
-import { showEvent } from "@edge-op/shared/audit/shown-event";
+import { listEvents, showEvent } from "@edge-op/shared/audit/list-events";
+import { queryAuditDatabase } from "@edge-op/shared/storage/query-database";
 import * as z from "zod";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
 import { cutPage, invalidCursor, nextCursor, pageQuery, readCursor } from "../admin/paging.ts";

@@ -1,6 +1,5 @@
 import { hexOf, sha256 } from "@edge-op/protocol/encoding/bytes";
-import { chainStart } from "@edge-op/shared/audit/audit-event";
-import type { ChainHead } from "@edge-op/shared/audit/log-rows";
+import { type ChainHead, chainStart } from "@edge-op/shared/audit/audit-event";
 
 /** The single chain before its first event. */
 export const emptyChain: ChainHead = { position: 0, chain: chainStart };

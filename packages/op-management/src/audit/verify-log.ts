@@ -1,12 +1,12 @@
-import { chainStart } from "@edge-op/shared/audit/audit-event";
 import {
   type ChainHead,
   chainAnchor,
+  chainStart,
   eventColumns,
   type RecordedGap,
   type StoredEvent,
-} from "@edge-op/shared/audit/log-rows";
-import { queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
+} from "@edge-op/shared/audit/audit-event";
+import { queryAuditDatabase } from "@edge-op/shared/storage/query-database";
 import { emptyChain, nextChainValue } from "./chain-value.ts";
 import { hashEvent } from "./verify-chain.ts";
 

@@ -1,7 +1,6 @@
-import type { AuditMessage } from "@edge-op/shared/audit/audit-event";
-import { type ChainHead, type RecordedGap, selectHead } from "@edge-op/shared/audit/log-rows";
-import { isOvertaken, queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
+import { type AuditMessage, type ChainHead, type RecordedGap, selectHead } from "@edge-op/shared/audit/audit-event";
 import { limits } from "@edge-op/shared/config/limits";
+import { isOvertaken, queryAuditDatabase } from "@edge-op/shared/storage/query-database";
 import { emptyChain, nextChainValue } from "./chain-value.ts";
 
 export interface WriteResult {

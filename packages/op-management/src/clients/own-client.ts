@@ -1,5 +1,5 @@
 import type { ClientMetadata } from "@edge-op/shared/clients/client";
-import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
+import type { AccessToken } from "@edge-op/shared/tokens/verified-tokens";
 import { isOwnParty, losesAny, refuseOwn } from "../admin/own-authority.ts";
 import { losesAdminScope } from "./client-authority.ts";
 

@@ -1,7 +1,7 @@
 import { controlPlane } from "@edge-op/shared/control/commit-control-change";
 import { controlCallMs } from "@edge-op/shared/control/control-plane-rpc";
 import type { CutOffKind } from "@edge-op/shared/cut-offs/cut-offs";
-import { operationId } from "@edge-op/shared/http/operation-id";
+import { operationId } from "@edge-op/shared/http/request-context";
 import { callObject } from "@edge-op/shared/storage/call-object";
 import type { ActorRequest } from "../admin/actor.ts";
 

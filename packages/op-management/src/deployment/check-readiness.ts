@@ -1,6 +1,5 @@
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import type { AuditLogStatus } from "@edge-op/shared/audit/audit-log-rpc";
-import { queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
 import { limits } from "@edge-op/shared/config/limits";
 import { controlPlane } from "@edge-op/shared/control/commit-control-change";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -8,9 +7,8 @@ import type { RevocationStatistics } from "@edge-op/shared/leases/revocation-sha
 import { type MailSenderRpc, type MailStatus, mailSenderName } from "@edge-op/shared/mail/mail-sender-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { callObject, objectStub, shardStub } from "@edge-op/shared/storage/call-object";
-import { retirementDueMs } from "@edge-op/shared/storage/generation-life";
-import type { Generation } from "@edge-op/shared/storage/generation-table";
-import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import { type Generation, retirementDueMs } from "@edge-op/shared/storage/generation-table";
+import { queryAuditDatabase, queryDatabase } from "@edge-op/shared/storage/query-database";
 import { objectName } from "@edge-op/shared/storage/shard-address";
 import type { ManagementEnv } from "@edge-op/workers/env";
 import type { ManagementIsolate } from "../isolate.ts";

@@ -1,13 +1,17 @@
 import { OAuthError, UnavailableError } from "@edge-op/protocol/oauth/errors";
-import type { FactsRpc, ObjectFacts } from "@edge-op/shared/config/facts-rpc";
 import { limits } from "@edge-op/shared/config/limits";
 import { workerSettings } from "@edge-op/shared/config/settings";
 import { controlPlane } from "@edge-op/shared/control/commit-control-change";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { keyManagerName } from "@edge-op/shared/keys/key-manager-rpc";
+import { keyManagerName } from "@edge-op/shared/keys/key-schedule";
 import { mailSenderName } from "@edge-op/shared/mail/mail-sender-rpc";
 import { log } from "@edge-op/shared/runtime/log";
-import { type DeploymentFacts, readDeploymentFacts } from "@edge-op/shared/secrets/deployment-facts";
+import {
+  type DeploymentFacts,
+  type FactsRpc,
+  type ObjectFacts,
+  readDeploymentFacts,
+} from "@edge-op/shared/secrets/deployment-facts";
 import { callObject, objectStub, shardStub } from "@edge-op/shared/storage/call-object";
 import type { GenerationTable } from "@edge-op/shared/storage/generation-table";
 import { controlPlaneName, objectName, type ShardedStore, shardedStores } from "@edge-op/shared/storage/shard-address";

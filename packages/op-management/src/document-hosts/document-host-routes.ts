@@ -1,6 +1,6 @@
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
-import { listDocumentHosts, mostDocumentHosts } from "@edge-op/shared/clients/document-hosts";
-import type { HostPolicy } from "@edge-op/shared/config/document-policies";
+import { listDocumentHosts, mostDocumentHosts } from "@edge-op/shared/clients/document-policy";
+import type { HostPolicy } from "@edge-op/shared/config/setting-values";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { everyId } from "@edge-op/shared/storage/record-kinds";

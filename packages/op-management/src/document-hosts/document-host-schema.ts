@@ -1,7 +1,7 @@
 /** **Requests and responses of `/admin/client-document-hosts`**. */
 
 import { isDocumentHost } from "@edge-op/shared/clients/document-policy";
-import { documentPolicies } from "@edge-op/shared/config/document-policies";
+import { documentPolicies } from "@edge-op/shared/config/setting-values";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 import * as z from "zod";
 import { nextCursor } from "../admin/paging.ts";

@@ -1,13 +1,11 @@
 import { hexOf } from "@edge-op/protocol/encoding/bytes";
 import { isText, listOf, objectOf, readStored, requireForm } from "@edge-op/protocol/encoding/stored-json";
 import type { FieldError } from "@edge-op/protocol/oauth/errors";
-import { queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import { queryAuditDatabase, queryDatabase } from "@edge-op/shared/storage/query-database";
 import { fixedIssuers, isUpstreamDocument, type UpstreamDocument } from "@edge-op/shared/upstreams/upstream";
-import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import { type RetirementBindings, retiredHash } from "@edge-op/shared/users/retired-subs";
-import { verifiedAddress } from "@edge-op/shared/users/user-addresses";
+import { parseEmailAddress, verifiedAddress } from "@edge-op/shared/users/user-addresses";
 import { usernameKey } from "../users/user-table.ts";
 import type { UserLine } from "./import-schema.ts";
 

@@ -10,7 +10,7 @@ import { plainText } from "@edge-op/shared/http/plain-text";
 import { findCostFault } from "@edge-op/shared/secrets/hash-cost";
 import { readHash } from "@edge-op/shared/secrets/stored-hash";
 import { claimsSchema } from "@edge-op/shared/users/claims-schema";
-import { parseEmailAddress } from "@edge-op/shared/users/email-address";
+import { parseEmailAddress } from "@edge-op/shared/users/user-addresses";
 import * as z from "zod";
 import { rbacNames } from "../roles/role-schema.ts";
 import { status, subPattern, subRule, username } from "../users/user-schema.ts";

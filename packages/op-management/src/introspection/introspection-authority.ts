@@ -1,8 +1,7 @@
 import { registeredSpelling } from "@edge-op/protocol/oauth/resource-indicator";
 import { type Client, listAllows } from "@edge-op/shared/clients/client";
-import { logDecided } from "@edge-op/shared/control/log-decided";
-import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
+import { logDecided, type RequestContext } from "@edge-op/shared/http/request-context";
+import type { AccessToken } from "@edge-op/shared/tokens/verified-tokens";
 
 type SeenToken = Pick<AccessToken, "clientId" | "audiences">;
 

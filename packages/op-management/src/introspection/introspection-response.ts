@@ -3,7 +3,7 @@ import { type ConfirmationClaim, formatConfirmation } from "@edge-op/protocol/oa
 import { formatScope } from "@edge-op/protocol/oauth/scope";
 import { type PresentationType, presentationType } from "@edge-op/protocol/oauth/token-types";
 import { formatTokenId } from "@edge-op/shared/storage/shard-address";
-import type { AccessToken, ActorClaim } from "@edge-op/shared/tokens/access-token-content";
+import type { AccessToken, ActorClaim } from "@edge-op/shared/tokens/verified-tokens";
 
 /** **The response of `/introspect`.** @see https://www.rfc-editor.org/rfc/rfc7662#section-2.2 */
 export interface IntrospectionResponse {

@@ -1,7 +1,7 @@
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { reportFailure } from "@edge-op/shared/http/failure";
+import { observeRequest } from "@edge-op/shared/http/finish-response";
 import { JsonResponse } from "@edge-op/shared/http/json-response";
-import { observeRequest } from "@edge-op/shared/http/observe-request";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import type { ManagementEnv } from "@edge-op/workers/env";
 import type { ManagementIsolate } from "../isolate.ts";

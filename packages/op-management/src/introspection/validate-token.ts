@@ -1,10 +1,9 @@
 import { isSameResource } from "@edge-op/protocol/oauth/resource-indicator";
 import { readAhead } from "@edge-op/shared/callers/read-ahead";
-import { logDecided } from "@edge-op/shared/control/log-decided";
 import { settle } from "@edge-op/shared/control/settle";
-import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { logDecided, type RequestContext } from "@edge-op/shared/http/request-context";
 import { readAccessToken, revocationSubjects } from "@edge-op/shared/tokens/access-token";
-import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
+import type { AccessToken } from "@edge-op/shared/tokens/verified-tokens";
 import type { ManagementEnv } from "@edge-op/workers/env";
 import type { ManagementIsolate } from "../isolate.ts";
 import { describeAccessToken, type IntrospectionResponse } from "./introspection-response.ts";

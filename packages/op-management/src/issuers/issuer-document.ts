@@ -1,7 +1,7 @@
 import { invalidFields, requireValid } from "@edge-op/shared/http/require-valid";
 import { issuerDocumentSchema } from "@edge-op/shared/issuers/issuer-schema";
 import type { IssuerDocument } from "@edge-op/shared/issuers/trusted-issuer";
-import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
+import type { AccessToken } from "@edge-op/shared/tokens/verified-tokens";
 import { requireAuthority } from "../admin/actor.ts";
 import { completeRule, defaultDiscoveryUri, issuerFaults, issuerNameFault } from "./issuer-faults.ts";
 import type { StoredIssuer } from "./issuer-table.ts";

@@ -1,6 +1,6 @@
 /** **Requests and responses of `/admin/issuers`.** */
 
-import { has, hasNone, when } from "@edge-op/shared/http/member-rules";
+import { has, hasNone, when } from "@edge-op/shared/http/plain-text";
 import { clientIdText, idText, issuerDocumentSchema, tokenUses, uriText } from "@edge-op/shared/issuers/issuer-schema";
 import * as z from "zod";
 

@@ -1,8 +1,7 @@
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { type DecodedJwt, decodeJwt, type JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
 import { findTokenFaults, idJagType } from "@edge-op/shared/issuers/check-token";
-import { refuseRule } from "@edge-op/shared/issuers/match-rule";
-import { resolveSubject } from "@edge-op/shared/issuers/resolve-subject";
+import { refuseRule, resolveSubject } from "@edge-op/shared/issuers/match-rule";
 import type { IssuerRule, TrustedIssuer } from "@edge-op/shared/issuers/trusted-issuer";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import type * as z from "zod";

@@ -8,10 +8,14 @@ import { keyAlgorithms } from "@edge-op/protocol/jwt/key-algorithms";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { limits } from "@edge-op/shared/config/limits";
 import { controlCallMs } from "@edge-op/shared/control/control-plane-rpc";
-import { operationId } from "@edge-op/shared/http/operation-id";
-import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { keyManagerName, type RotateKeyResult } from "@edge-op/shared/keys/key-manager-rpc";
-import { type KeySchedule, type ScheduledKey, stateWithin } from "@edge-op/shared/keys/key-schedule";
+import { operationId, type RequestContext } from "@edge-op/shared/http/request-context";
+import {
+  type KeySchedule,
+  keyManagerName,
+  type RotateKeyResult,
+  type ScheduledKey,
+  stateWithin,
+} from "@edge-op/shared/keys/key-schedule";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { callObject, objectStub } from "@edge-op/shared/storage/call-object";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";

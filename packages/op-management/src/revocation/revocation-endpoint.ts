@@ -2,8 +2,7 @@ import { authenticateClient, namedClientId } from "@edge-op/shared/callers/authe
 import { readAhead } from "@edge-op/shared/callers/read-ahead";
 import type { Client } from "@edge-op/shared/clients/client";
 import { type OpenDecision, settle } from "@edge-op/shared/control/settle";
-import { rowUntilMs } from "@edge-op/shared/grants/grant-revocation";
-import { type RevokeRequest, tokenKey } from "@edge-op/shared/grants/revoked-row";
+import { type RevokeRequest, rowUntilMs, tokenKey } from "@edge-op/shared/grants/grant-revocation";
 import { noStore } from "@edge-op/shared/http/json-response";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";

@@ -1,8 +1,7 @@
 import type { Client } from "@edge-op/shared/clients/client";
 import type { OpenDecision } from "@edge-op/shared/control/settle";
-import { revokeAtPlaces } from "@edge-op/shared/endings/revoke-grants";
-import { requestsAt } from "@edge-op/shared/grants/grant-revocation";
-import { grantKey } from "@edge-op/shared/grants/revoked-row";
+import { revokeAtPlaces } from "@edge-op/shared/endings/endings";
+import { grantKey, requestsAt } from "@edge-op/shared/grants/grant-revocation";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { readRefreshToken } from "@edge-op/shared/refresh/refresh-token";
 import { nowMs } from "@edge-op/shared/runtime/clock";

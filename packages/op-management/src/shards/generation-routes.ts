@@ -5,15 +5,18 @@
 
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
-import { hintsWithin, type Jurisdiction, locationHints } from "@edge-op/shared/config/object-locations";
+import { hintsWithin, type Jurisdiction, locationHints } from "@edge-op/shared/config/setting-values";
 import { controlPlane } from "@edge-op/shared/control/commit-control-change";
 import { controlCallMs } from "@edge-op/shared/control/control-plane-rpc";
-import { operationId } from "@edge-op/shared/http/operation-id";
+import { operationId } from "@edge-op/shared/http/request-context";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 import { callObject } from "@edge-op/shared/storage/call-object";
-import { retirementDueMs } from "@edge-op/shared/storage/generation-life";
-import type { Generation, RegionShards } from "@edge-op/shared/storage/generation-table";
-import { loadGenerations } from "@edge-op/shared/storage/load-generations";
+import {
+  type Generation,
+  loadGenerations,
+  type RegionShards,
+  retirementDueMs,
+} from "@edge-op/shared/storage/generation-table";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { type ShardedStore, shardedStores } from "@edge-op/shared/storage/shard-address";
 import * as z from "zod";

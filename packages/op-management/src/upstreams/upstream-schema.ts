@@ -1,6 +1,6 @@
 /** **Requests and responses of `/admin/upstreams`.** */
 
-import { has, hasItems, hasNone, isAmong, when } from "@edge-op/shared/http/member-rules";
+import { has, hasItems, hasNone, isAmong, when } from "@edge-op/shared/http/plain-text";
 import { idText } from "@edge-op/shared/issuers/issuer-schema";
 import { upstreamDocumentSchema } from "@edge-op/shared/upstreams/upstream-schema";
 import * as z from "zod";

@@ -1,8 +1,7 @@
 /** **`/admin/users/{sub}/sessions`, `/consents` and `/grants`**: where a user is signed in, and which applications may act for them. */
 
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
-import { endSessions } from "@edge-op/shared/endings/end-session";
-import { revokeOfflineGrants, withdrawConsent } from "@edge-op/shared/endings/withdraw-consent";
+import { endSessions, revokeOfflineGrants, withdrawConsent } from "@edge-op/shared/endings/endings";
 import { deleteUserSessions, findUserSession, pageUserSessions } from "@edge-op/shared/sessions/user-sessions";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { formatTokenId, parseTokenId } from "@edge-op/shared/storage/shard-address";
@@ -38,7 +37,7 @@ const sessionSchema = z
     ],
   });
 
-/** Cost of an end: for each session those of end-session.ts, and 1 D1 call. */
+/** Cost of an end: for each session those of endings.ts, and 1 D1 call. */
 const sessionRoutes = defineAccessRoutes({
   noun: "session",
   key: "sid",
@@ -81,7 +80,7 @@ const consentSchema = z
     examples: [{ client_id: "photos", allowed: ["openid", "email"], given_at: 1795000000, updated_at: 1795000000 }],
   });
 
-/** Cost of an end: for each consent those of withdraw-consent.ts. */
+/** Cost of an end: for each consent those of endings.ts. */
 const consentRoutes = defineAccessRoutes({
   noun: "consent",
   key: "client_id",
@@ -123,7 +122,7 @@ function nameOf({ grantId, address }: OfflineGrant): string {
   return formatTokenId({ grantId, address, random: "" }).slice(0, -1);
 }
 
-/** Cost of an end: that of revoke-grants.ts, and 1 D1 call. */
+/** Cost of an end: that of endings.ts, and 1 D1 call. */
 const grantRoutes = defineAccessRoutes({
   noun: "grant",
   key: "grant_id",

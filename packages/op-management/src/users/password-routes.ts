@@ -1,9 +1,9 @@
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { resetLinkMs, resetLinkTo } from "@edge-op/shared/mail/sealed-links";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
 import { savePassword } from "@edge-op/shared/users/credentials";
-import { resetLinkMs, resetLinkTo } from "@edge-op/shared/users/reset-link";
 import { verifiedAddress } from "@edge-op/shared/users/user-addresses";
 import * as z from "zod";
 import { commitChange } from "../admin/commit-change.ts";

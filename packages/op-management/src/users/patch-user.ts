@@ -4,7 +4,7 @@ import { invalidFields } from "@edge-op/shared/http/require-valid";
 import type { NoticeKind } from "@edge-op/shared/mail/mail-sender-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
-import { endUserSessions } from "@edge-op/shared/sessions/ending-sessions";
+import { endUserSessions } from "@edge-op/shared/sessions/user-sessions";
 import type { UserAttributes } from "@edge-op/shared/users/attributes";
 import { deletePassword, savePassword } from "@edge-op/shared/users/credentials";
 import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";

@@ -1,7 +1,11 @@
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import { parseEmailAddress } from "@edge-op/shared/users/email-address";
-import { deleteAddresses, insertAddress, verifiedAddress } from "@edge-op/shared/users/user-addresses";
+import {
+  deleteAddresses,
+  insertAddress,
+  parseEmailAddress,
+  verifiedAddress,
+} from "@edge-op/shared/users/user-addresses";
 import { type StoredUser, users } from "./user-table.ts";
 
 type Addressed = Pick<StoredUser, "sub" | "username" | "claims">;

@@ -1,9 +1,8 @@
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { UserAttributes } from "@edge-op/shared/users/attributes";
-import { parseEmailAddress } from "@edge-op/shared/users/email-address";
 import type { UserClaims } from "@edge-op/shared/users/user";
-import { isAddressTaken, verifiedAddress } from "@edge-op/shared/users/user-addresses";
+import { isAddressTaken, parseEmailAddress, verifiedAddress } from "@edge-op/shared/users/user-addresses";
 import { canonicalUsername } from "@edge-op/shared/users/username";
 import { exists, integer, json, names, optional, text } from "../admin/columns.ts";
 import { isSubjectTaken, takenError } from "../admin/taken-ids.ts";

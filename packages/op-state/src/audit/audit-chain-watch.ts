@@ -1,6 +1,6 @@
-import { type ChainHead, selectHead } from "@edge-op/shared/audit/log-rows";
-import { queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
+import { type ChainHead, selectHead } from "@edge-op/shared/audit/audit-event";
 import { log } from "@edge-op/shared/runtime/log";
+import { queryAuditDatabase } from "@edge-op/shared/storage/query-database";
 import type { AuditOutbox } from "./audit-outbox.ts";
 
 /**

@@ -1,8 +1,8 @@
-import { eventColumns, type StoredEvent } from "@edge-op/shared/audit/log-rows";
-import { queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
+import { eventColumns, type StoredEvent } from "@edge-op/shared/audit/audit-event";
 import { limits } from "@edge-op/shared/config/limits";
 import { within } from "@edge-op/shared/runtime/deadline";
 import { log } from "@edge-op/shared/runtime/log";
+import { queryAuditDatabase } from "@edge-op/shared/storage/query-database";
 
 const objectEvents = 1_000;
 /** A part that is not full is exported when its first event is as old as this. */

@@ -1,5 +1,5 @@
 import { type AuditMessage, canonicalJson, chainStart, chainText } from "@edge-op/shared/audit/audit-event";
-import { queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
+import { queryAuditDatabase } from "@edge-op/shared/storage/query-database";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import type { AlarmSchedule } from "../wake/alarm-schedule.ts";

@@ -1,5 +1,5 @@
-import { queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
 import { limits } from "@edge-op/shared/config/limits";
+import { queryAuditDatabase } from "@edge-op/shared/storage/query-database";
 
 const sweptRows = 500;
 const sweepsPerRun = 10;

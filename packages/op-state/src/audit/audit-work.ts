@@ -5,9 +5,9 @@ import type {
   RequestReport,
   StoredRefusal,
 } from "@edge-op/shared/audit/audit-log-rpc";
-import { queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import { queryAuditDatabase } from "@edge-op/shared/storage/query-database";
 import type { AlarmTask } from "../wake/alarm-schedule.ts";
 import { reportSize } from "../wake/report-size.ts";
 import { AdminEventCopier } from "./admin-event-copier.ts";

@@ -1,5 +1,5 @@
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import type { AttemptOutcome, ChallengeStoreRpc, CountedAttempt, Spend } from "@edge-op/shared/storage/challenge-rpc";
+import type { AttemptOutcome, ChallengeStoreRpc, CountedAttempt, Spend } from "@edge-op/shared/storage/challenges";
 import { AlarmSchedule } from "../wake/alarm-schedule.ts";
 import { FactsObject } from "../wake/state-object.ts";
 

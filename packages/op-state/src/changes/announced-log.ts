@@ -1,7 +1,6 @@
-import type { ChangeVersion } from "@edge-op/shared/control/change-gap";
 import type { ControlNews } from "@edge-op/shared/control/control-plane-rpc";
-import type { CutOff } from "@edge-op/shared/cut-offs/cut-offs";
-import { replicatedUntilMs } from "@edge-op/shared/cut-offs/cut-offs";
+import type { ChangeVersion } from "@edge-op/shared/control/control-view";
+import { type CutOff, replicatedUntilMs } from "@edge-op/shared/cut-offs/cut-offs";
 import type { NamedChange } from "@edge-op/shared/storage/record-kinds";
 import { changesAfter, continueChanges, type RecentChanges, rememberedChanges } from "../leases/recent-changes.ts";
 

@@ -1,4 +1,4 @@
-import { storedDocumentHosts } from "@edge-op/shared/clients/document-hosts";
+import { storedDocumentHosts } from "@edge-op/shared/clients/document-policy";
 import { storedClients } from "@edge-op/shared/clients/stored-clients";
 import { limits } from "@edge-op/shared/config/limits";
 import { changedRecords } from "@edge-op/shared/control/control-view";
@@ -6,9 +6,8 @@ import type { RecordName } from "@edge-op/shared/http/request-context";
 import { storedIssuers } from "@edge-op/shared/issuers/issuer-directory";
 import { storedSchedules } from "@edge-op/shared/keys/stored-schedule";
 import { storedResources } from "@edge-op/shared/resources/resource-directory";
-import { storedGenerations } from "@edge-op/shared/storage/load-generations";
-import type { CarriedRecord, ControlKind, NamedChange } from "@edge-op/shared/storage/record-kinds";
-import type { StoredKind } from "@edge-op/shared/storage/record-query";
+import { storedGenerations } from "@edge-op/shared/storage/generation-table";
+import type { CarriedRecord, ControlKind, NamedChange, StoredKind } from "@edge-op/shared/storage/record-kinds";
 import { storedUpstreams } from "@edge-op/shared/upstreams/upstream";
 import { storedAttributes } from "@edge-op/shared/users/attributes";
 

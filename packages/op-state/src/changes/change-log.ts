@@ -1,7 +1,7 @@
 import { isNumber, readStored, recordOf } from "@edge-op/protocol/encoding/stored-json";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { leaseTiming } from "@edge-op/shared/config/lease-timing";
-import { type ChangeVersion, leaveGap } from "@edge-op/shared/control/change-gap";
+import { type ChangeVersion, leaveGap } from "@edge-op/shared/control/control-view";
 import type { CutOff } from "@edge-op/shared/cut-offs/cut-offs";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";

@@ -1,7 +1,7 @@
 import { controlLeaseMs, leaseTiming, longestControlWaitMs } from "@edge-op/shared/config/lease-timing";
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
-import type { ChangeVersion } from "@edge-op/shared/control/change-gap";
 import type { ControlLease } from "@edge-op/shared/control/control-plane-rpc";
+import type { ChangeVersion } from "@edge-op/shared/control/control-view";
 import type { RevocationShard } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";

@@ -1,4 +1,4 @@
-import type { EventOrigin } from "@edge-op/shared/audit/event-origin";
+import type { EventOrigin } from "@edge-op/shared/audit/audit-event";
 import type {
   AuthorizationCodeStoreRpc,
   SpendRequest,

@@ -4,9 +4,8 @@
  */
 
 import { limits } from "@edge-op/shared/config/limits";
-import type { CutOff } from "@edge-op/shared/cut-offs/cut-offs";
-import { cutOffKey, recordAll, recordedAtOnce, recordNewest } from "@edge-op/shared/cut-offs/cut-offs";
-import { endUserSessions } from "@edge-op/shared/sessions/ending-sessions";
+import { type CutOff, cutOffKey, recordAll, recordedAtOnce, recordNewest } from "@edge-op/shared/cut-offs/cut-offs";
+import { endUserSessions } from "@edge-op/shared/sessions/user-sessions";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 
 const userPrefix = cutOffKey("sub", "");

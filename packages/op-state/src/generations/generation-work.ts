@@ -1,8 +1,11 @@
 import { limits } from "@edge-op/shared/config/limits";
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import { retirementDueMs } from "@edge-op/shared/storage/generation-life";
-import type { Generation, RegionShards } from "@edge-op/shared/storage/generation-table";
-import { loadGenerations } from "@edge-op/shared/storage/load-generations";
+import {
+  type Generation,
+  loadGenerations,
+  type RegionShards,
+  retirementDueMs,
+} from "@edge-op/shared/storage/generation-table";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { everyId } from "@edge-op/shared/storage/record-kinds";
 import type { ShardedStore } from "@edge-op/shared/storage/shard-address";

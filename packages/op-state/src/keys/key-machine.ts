@@ -6,8 +6,15 @@
  */
 
 import { isEncryptionAlgorithm, type KeyAlgorithm, usualKeyAlgorithms } from "@edge-op/protocol/jwt/key-algorithms";
-import { type KeyState, type KeyTimes, keyState, type ScheduledKey } from "@edge-op/shared/keys/key-schedule";
-import { announceMs, keyTiming, verifyMs } from "@edge-op/shared/keys/key-timing";
+import {
+  announceMs,
+  type KeyState,
+  type KeyTimes,
+  keyState,
+  keyTiming,
+  type ScheduledKey,
+  verifyMs,
+} from "@edge-op/shared/keys/key-schedule";
 
 /** The maximum number of announced keys per algorithm; rotations in quick succession announce more than one. */
 const announcedAtMost = 4;

@@ -6,8 +6,14 @@ import {
   keyAlgorithms,
   usualKeyAlgorithms,
 } from "@edge-op/protocol/jwt/key-algorithms";
-import { type KeyManagerRpc, keyManagerName, type RotateKeyResult } from "@edge-op/shared/keys/key-manager-rpc";
-import { type KeySchedule, type ScheduledKey, signingKey } from "@edge-op/shared/keys/key-schedule";
+import {
+  type KeyManagerRpc,
+  type KeySchedule,
+  keyManagerName,
+  type RotateKeyResult,
+  type ScheduledKey,
+  signingKey,
+} from "@edge-op/shared/keys/key-schedule";
 import { rewrapPrivateKey, wrapPrivateKey } from "@edge-op/shared/keys/wrapped-private-key";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";

@@ -2,7 +2,7 @@ import { parseJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { isText, listOf, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
-import type { EmailAddress } from "@edge-op/shared/users/email-address";
+import type { EmailAddress } from "@edge-op/shared/users/user-addresses";
 import type { PersonMail } from "./mail-content.ts";
 import type { Found } from "./mail-machine.ts";
 

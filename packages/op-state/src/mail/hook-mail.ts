@@ -1,6 +1,5 @@
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
-import { callHook, type HooksBindings, UnusableResult } from "@edge-op/shared/hooks/call-hook";
-import { plainValue } from "@edge-op/shared/hooks/plain-value";
+import { callHook, type HooksBindings, plainValue, UnusableResult } from "@edge-op/shared/hooks/call-hook";
 import type { OutgoingMail, SendResult } from "./outgoing-mail.ts";
 
 /** **Sends by the hook `mail`.** The mail's id is the same for each attempt, so that the operator's Worker can send it once. */

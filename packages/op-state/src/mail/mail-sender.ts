@@ -10,7 +10,7 @@ import {
   mailedCodeMs,
   type PreparedNotice,
 } from "@edge-op/shared/mail/mail-sender-rpc";
-import { takeBackLinkTo } from "@edge-op/shared/mail/take-back-link";
+import { takeBackLinkTo } from "@edge-op/shared/mail/sealed-links";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";

@@ -15,7 +15,7 @@ import {
   type TakenBack,
 } from "@edge-op/shared/refresh/refresh-family-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import { tokenLifeMs } from "@edge-op/shared/storage/generation-life";
+import { tokenLifeMs } from "@edge-op/shared/storage/generation-table";
 import { isShardAddress, objectName } from "@edge-op/shared/storage/shard-address";
 import { type AuditBindings, AuditOutbox } from "../audit/audit-outbox.ts";
 import { type GrantRevocationBindings, GrantRevocations } from "../revocation/grant-revocations.ts";

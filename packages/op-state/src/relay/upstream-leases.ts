@@ -4,8 +4,7 @@ import type { LeaseRequest, LeaseResponse, RevocationShard } from "@edge-op/shar
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
 import { callObject, shardStub } from "@edge-op/shared/storage/call-object";
-import { GenerationTable } from "@edge-op/shared/storage/generation-table";
-import { loadGenerations } from "@edge-op/shared/storage/load-generations";
+import { GenerationTable, loadGenerations } from "@edge-op/shared/storage/generation-table";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { objectName } from "@edge-op/shared/storage/shard-address";
 import type { RelayMachine, UpstreamConfirmation } from "./relay-machine.ts";

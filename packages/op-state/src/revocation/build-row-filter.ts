@@ -1,10 +1,11 @@
-import { type HashKey, hashInto } from "@edge-op/shared/leases/keyed-hash";
 import {
   type FilterShape,
   filterFormat,
   fingerprintBits,
   fingerprintOf,
   firstPosition,
+  type HashKey,
+  hashInto,
   headerBytes,
   mix,
   positionCount,

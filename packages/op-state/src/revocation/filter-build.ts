@@ -1,5 +1,5 @@
-import { randomHashKey } from "@edge-op/shared/leases/keyed-hash";
 import type { RevocationFilter } from "@edge-op/shared/leases/revocation-shard-rpc";
+import { randomHashKey } from "@edge-op/shared/leases/row-filter";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { buildRowFilter, FilterKeys } from "./build-row-filter.ts";
 import { randomSeed } from "./revoked-set.ts";

@@ -1,7 +1,7 @@
 import { type CutOff, combineCutOffs } from "@edge-op/shared/cut-offs/cut-offs";
-import type { RevokedRow } from "@edge-op/shared/grants/revoked-row";
-import { randomHashKey } from "@edge-op/shared/leases/keyed-hash";
+import type { RevokedRow } from "@edge-op/shared/grants/grant-revocation";
 import type { LeaseRequest, RevocationFilter } from "@edge-op/shared/leases/revocation-shard-rpc";
+import { randomHashKey } from "@edge-op/shared/leases/row-filter";
 import { buildSmallRowFilter, FilterKeys } from "./build-row-filter.ts";
 
 /** A row or a cut-off; only a cut-off has a `version`. `seq` is the sequence number of its last change. */

@@ -4,7 +4,7 @@ import { limits } from "@edge-op/shared/config/limits";
 import type { ControlNews } from "@edge-op/shared/control/control-plane-rpc";
 import { namesAny } from "@edge-op/shared/control/control-view";
 import type { ReadCondition } from "@edge-op/shared/control/read-set";
-import type { RevokeRequest } from "@edge-op/shared/grants/revoked-row";
+import type { RevokeRequest } from "@edge-op/shared/grants/grant-revocation";
 import type {
   CheckResponse,
   LeaseRequest,

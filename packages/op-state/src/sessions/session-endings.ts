@@ -3,8 +3,7 @@ import { readSettings, type SettingsVariables } from "@edge-op/shared/config/set
 import { log } from "@edge-op/shared/runtime/log";
 import type { SessionStoreRpc } from "@edge-op/shared/sessions/session-rpc";
 import { callObject, shardStub } from "@edge-op/shared/storage/call-object";
-import { GenerationTable } from "@edge-op/shared/storage/generation-table";
-import { loadGenerations } from "@edge-op/shared/storage/load-generations";
+import { GenerationTable, loadGenerations } from "@edge-op/shared/storage/generation-table";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { parseOpaqueId } from "@edge-op/shared/storage/shard-address";
 

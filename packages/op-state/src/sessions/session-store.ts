@@ -1,6 +1,6 @@
 import { authenticationOf } from "@edge-op/protocol/oauth/authentication-context";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
-import type { EventOrigin } from "@edge-op/shared/audit/event-origin";
+import type { EventOrigin } from "@edge-op/shared/audit/audit-event";
 import type { GrantRevocation } from "@edge-op/shared/grants/grant-revocation";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";

@@ -1,6 +1,10 @@
 import { DurableObject } from "cloudflare:workers";
-import type { FactsRpc, ObjectFacts } from "@edge-op/shared/config/facts-rpc";
-import { type FactsBindings, readDeploymentFacts } from "@edge-op/shared/secrets/deployment-facts";
+import {
+  type FactsBindings,
+  type FactsRpc,
+  type ObjectFacts,
+  readDeploymentFacts,
+} from "@edge-op/shared/secrets/deployment-facts";
 
 /**
  * **The base of every object**: reports the code and the secrets that this instance runs, and the size of its storage. It reads and writes no row.

@@ -2,9 +2,15 @@ import { DecryptionKeys } from "@edge-op/op-auth/runtime/decryption-keys";
 import { encodeBase64Url, encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
 import { contentEncryptionAlgorithms, keyManagementAlgorithms } from "@edge-op/protocol/jwt/encryption-algorithms";
 import { keyAlgorithms } from "@edge-op/protocol/jwt/key-algorithms";
-import { keyManagerName } from "@edge-op/shared/keys/key-manager-rpc";
-import { isPublished, type KeySchedule, type ScheduledKey, signingKey } from "@edge-op/shared/keys/key-schedule";
-import { keyTiming, verifyMs } from "@edge-op/shared/keys/key-timing";
+import {
+  isPublished,
+  type KeySchedule,
+  keyManagerName,
+  keyTiming,
+  type ScheduledKey,
+  signingKey,
+  verifyMs,
+} from "@edge-op/shared/keys/key-schedule";
 import { CompactEncrypt, type CompactJWEHeaderParameters, importJWK, type JWK } from "jose";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { bindings, day, isolate, recordChange, request, start, stored } from "../fixtures/key-ring-fixtures.ts";

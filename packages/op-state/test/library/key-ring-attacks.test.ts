@@ -2,7 +2,7 @@ import { createExecutionContext } from "cloudflare:test";
 import { encodeBase64Url, encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
-import { keyManagerName } from "@edge-op/shared/keys/key-manager-rpc";
+import { keyManagerName } from "@edge-op/shared/keys/key-schedule";
 import { unwrapPrivateKey } from "@edge-op/shared/keys/wrapped-private-key";
 import { CompactSign, exportJWK, generateKeyPair } from "jose";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";

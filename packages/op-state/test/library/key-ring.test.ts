@@ -2,10 +2,8 @@ import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test"
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { ControlView } from "@edge-op/shared/control/control-view";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
-import { keyManagerName } from "@edge-op/shared/keys/key-manager-rpc";
 import { KeyRing } from "@edge-op/shared/keys/key-ring";
-import { type KeySchedule, signingKey } from "@edge-op/shared/keys/key-schedule";
-import { keyTiming } from "@edge-op/shared/keys/key-timing";
+import { type KeySchedule, keyManagerName, keyTiming, signingKey } from "@edge-op/shared/keys/key-schedule";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
   away,

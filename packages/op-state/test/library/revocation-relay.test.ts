@@ -9,7 +9,7 @@ import { limits } from "@edge-op/shared/config/limits";
 import type { SettingsVariables } from "@edge-op/shared/config/settings";
 import type { ControlPlaneRpc } from "@edge-op/shared/control/control-plane-rpc";
 import { ControlView } from "@edge-op/shared/control/control-view";
-import { type RevokeRequest, tokenKey } from "@edge-op/shared/grants/revoked-row";
+import { type RevokeRequest, tokenKey } from "@edge-op/shared/grants/grant-revocation";
 import { type CallCounts, countCalls } from "@edge-op/shared/http/count-calls";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
 import type { RevocationSubject } from "@edge-op/shared/leases/revocation-subject";

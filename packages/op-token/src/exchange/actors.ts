@@ -1,7 +1,7 @@
 import { type Client, listAllows, type TokenExchangePolicy } from "@edge-op/shared/clients/client";
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import { limits } from "@edge-op/shared/config/limits";
-import type { ActorClaim } from "@edge-op/shared/tokens/access-token-content";
+import type { ActorClaim } from "@edge-op/shared/tokens/verified-tokens";
 import type { ClientRequest } from "../grant-module.ts";
 import { requireActive } from "../issuing/find-active-user.ts";
 import { unacceptableToken } from "../issuing/unacceptable-token.ts";

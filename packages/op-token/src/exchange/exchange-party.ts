@@ -1,6 +1,6 @@
 import type { AuthenticationEvent } from "@edge-op/protocol/oauth/login-context";
 import type { TokenId } from "@edge-op/shared/storage/shard-address";
-import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
+import type { AccessToken } from "@edge-op/shared/tokens/verified-tokens";
 import type { AcceptedToken } from "../external/accept-token.ts";
 
 /** **A verified subject or actor token of an exchange**: the members that the exchange uses, for any issuer. */

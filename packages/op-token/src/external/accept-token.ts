@@ -4,8 +4,7 @@ import { type Confirmation, readConfirmation } from "@edge-op/protocol/oauth/con
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { matchRules, type Presentation } from "@edge-op/shared/issuers/match-rule";
-import { resolveSubject } from "@edge-op/shared/issuers/resolve-subject";
+import { matchRules, type Presentation, resolveSubject } from "@edge-op/shared/issuers/match-rule";
 import {
   type IssuerRule,
   issuerParty,

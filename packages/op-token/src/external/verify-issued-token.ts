@@ -2,8 +2,7 @@ import { decodeJwt, type JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { clockFaultOf, findTokenFaults, issuerOf, type TokenExpectation } from "@edge-op/shared/issuers/check-token";
-import type { IssuerDirectory } from "@edge-op/shared/issuers/issuer-directory";
-import type { IssuerKeys } from "@edge-op/shared/issuers/issuer-keys";
+import type { IssuerDirectory, IssuerKeys } from "@edge-op/shared/issuers/issuer-directory";
 import type { TrustedIssuer } from "@edge-op/shared/issuers/trusted-issuer";
 import type { StorageBindings } from "@edge-op/shared/storage/read-through";
 

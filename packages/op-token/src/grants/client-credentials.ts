@@ -1,8 +1,7 @@
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { parseScope } from "@edge-op/protocol/oauth/scope";
 import { type Client, isPublicClient, registeredScope } from "@edge-op/shared/clients/client";
-import { requestedDetails } from "@edge-op/shared/clients/requested-details";
-import { requestedScope } from "@edge-op/shared/clients/requested-scope";
+import { requestedDetails, requestedScope } from "@edge-op/shared/clients/requested-access";
 import { resourceCaller } from "@edge-op/shared/clients/token-targets";
 import { defaultScopesOf, namesClient, type Resource, scopesOf } from "@edge-op/shared/resources/resource";
 import { defineGrantModule, type GrantRequest } from "../grant-module.ts";

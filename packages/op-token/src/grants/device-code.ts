@@ -1,6 +1,6 @@
 import { formatDetails } from "@edge-op/protocol/oauth/authorization-details";
 import { OAuthError, refusalOfObject } from "@edge-op/protocol/oauth/errors";
-import { requestedDetails } from "@edge-op/shared/clients/requested-details";
+import { requestedDetails } from "@edge-op/shared/clients/requested-access";
 import { defineGrantModule, type GrantRequest, type IssueRequest, type TokenResponse } from "../grant-module.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
 import { issueGrant, refuseReplay } from "../issuing/issue-grant.ts";

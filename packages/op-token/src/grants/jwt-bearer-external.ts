@@ -3,7 +3,7 @@ import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import { parseScope } from "@edge-op/protocol/oauth/scope";
 import { type Client, registeredScope } from "@edge-op/shared/clients/client";
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
-import { requestedScope, requireAdminScope } from "@edge-op/shared/clients/requested-scope";
+import { requestedScope, requireAdminScope } from "@edge-op/shared/clients/requested-access";
 import {
   allowsAudience,
   allowsScope,

@@ -1,7 +1,7 @@
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { loginContext } from "@edge-op/protocol/oauth/login-context";
 import { isPublicClient } from "@edge-op/shared/clients/client";
-import type { AuthorizedGrant } from "@edge-op/shared/grants/authorized-grant";
+import type { AuthorizedGrant } from "@edge-op/shared/grants/grant";
 import type { FamilyAccessToken } from "@edge-op/shared/refresh/refresh-family-rpc";
 import type { ClientRequest, CommittedRequest } from "../grant-module.ts";
 import { tokensEndAtMs } from "./issue-access-token.ts";

@@ -3,7 +3,7 @@ import { type ClaimRequests, coveredClaims } from "@edge-op/protocol/oauth/claim
 import type { LoginContext } from "@edge-op/protocol/oauth/login-context";
 import { type Client, registeredScope } from "@edge-op/shared/clients/client";
 import { coveredMappings, mappedClaims } from "@edge-op/shared/users/attributes";
-import { selectClaims, visibleClaims } from "@edge-op/shared/users/visible-claims";
+import { selectClaims, visibleClaims } from "@edge-op/shared/users/user";
 import type { ClientRequest } from "../grant-module.ts";
 import type { ActiveUser } from "./find-active-user.ts";
 

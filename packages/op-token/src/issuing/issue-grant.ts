@@ -2,8 +2,8 @@ import type { AuthorizationDetails } from "@edge-op/protocol/oauth/authorization
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { loginContext } from "@edge-op/protocol/oauth/login-context";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
-import { revokeGrants } from "@edge-op/shared/endings/revoke-grants";
-import type { AuthorizedGrant } from "@edge-op/shared/grants/authorized-grant";
+import { revokeGrants } from "@edge-op/shared/endings/endings";
+import type { AuthorizedGrant } from "@edge-op/shared/grants/grant";
 import type { GrantRevocation } from "@edge-op/shared/grants/grant-revocation";
 import type { CommittedRequest, IssueRequest, TokenResponse } from "../grant-module.ts";
 import type { CheckedTargets } from "./checked-targets.ts";

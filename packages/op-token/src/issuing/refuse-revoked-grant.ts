@@ -1,5 +1,5 @@
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
-import type { GrantIdentity } from "@edge-op/shared/grants/grant-identity";
+import type { GrantIdentity } from "@edge-op/shared/grants/grant";
 import { grantSubject, isCutOffByRecords } from "@edge-op/shared/leases/revocation-subject";
 import type { ClientRequest } from "../grant-module.ts";
 

@@ -1,5 +1,5 @@
 import { limits } from "@edge-op/shared/config/limits";
-import type { GrantIdentity } from "@edge-op/shared/grants/grant-identity";
+import type { GrantIdentity } from "@edge-op/shared/grants/grant";
 import { grantSubject } from "@edge-op/shared/leases/revocation-subject";
 import type { IssueRequest } from "../grant-module.ts";
 import { among, type CheckedTargets, checkTargets } from "./checked-targets.ts";

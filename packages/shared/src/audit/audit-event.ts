@@ -1,4 +1,19 @@
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
+import type { RequestContext } from "../http/request-context.ts";
+
+/** The request that causes a change, for the audit. */
+export interface EventOrigin {
+  /** The sender's network. */
+  readonly address?: string | undefined;
+  readonly requestId?: string | undefined;
+  /** The client that the person signs in to. */
+  readonly clientId?: string | undefined;
+}
+
+/** The origin of what a request does. */
+export function originOf({ network, requestId }: RequestContext<unknown>, clientId?: string): EventOrigin {
+  return { address: network, requestId, clientId };
+}
 
 /**
  * **An audit event**, sent from an object's outbox through the Queue to D1 (docs/reference/protocols.md §5). `seq` counts from 1
@@ -43,4 +58,33 @@ export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_, member: unknown) =>
     isJsonObject(member) ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1))) : member,
   );
+}
+
+/** The end of the one chain, or the point behind which retention has deleted it. */
+export interface ChainHead {
+  readonly position: number;
+  /** Hex-encoded hash. */
+  readonly chain: string;
+}
+
+/** An event as it is stored, with its place in the one chain. */
+export interface StoredEvent extends Omit<AuditMessage, "floor"> {
+  readonly position: number;
+  readonly chain: string;
+}
+
+/** The columns of a {@link StoredEvent}; `e` is the table. */
+export const eventColumns = `e.position, e.shard, e.seq, e.at_ms AS atMs, e.type, e.payload, lower(hex(e.previous)) AS previous,
+  lower(hex(e.hash)) AS hash, lower(hex(e.chain)) AS chain`;
+
+/** The shard under which `audit_anchors` has the one chain. */
+export const chainAnchor = "";
+
+/** The last stored event, else the anchor of a chain whose events were all deleted; no row for an empty log. */
+export const selectHead = `SELECT position, lower(hex(chain)) AS chain FROM (
+  SELECT position, chain FROM audit_events
+  UNION ALL SELECT seq, hash FROM audit_anchors WHERE shard = '') ORDER BY position DESC LIMIT 1`;
+
+export interface RecordedGap extends AuditGap {
+  readonly shard: string;
 }

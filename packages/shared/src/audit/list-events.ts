@@ -1,6 +1,8 @@
-import { queryAuditDatabase } from "./query-audit-database.ts";
+import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
+import { readStored } from "@edge-op/protocol/encoding/stored-json";
+import { queryAuditDatabase } from "../storage/query-database.ts";
 
-export interface EventFilter {
+interface EventFilter {
   readonly sub?: string | undefined;
   readonly clientId?: string | undefined;
   readonly actor?: string | undefined;
@@ -29,7 +31,7 @@ export function parsePlace(text: string): EventPlace | undefined {
   return position === undefined ? undefined : { atMs: Number(atMs), position: Number(position) };
 }
 
-export interface EventRow extends EventPlace {
+interface EventRow extends EventPlace {
   readonly shard: string;
   readonly seq: number;
   readonly type: string;
@@ -53,7 +55,7 @@ interface LookedAt extends EventRow {
   readonly matches: 0 | 1;
 }
 
-export interface EventPage {
+interface EventPage {
   /** At most `limit`. With two identities it may have fewer, or none, although `next` is present. */
   readonly rows: readonly EventRow[];
   /** Where the next page begins; absent at the end of the log. */
@@ -154,4 +156,42 @@ function typesOf(type = "*"): readonly [string, string] {
   if (!type.endsWith("*")) return [type, `${type}\u{1}`];
   const prefix = type.slice(0, -1);
   return [prefix, `${prefix}\u{10ffff}`];
+}
+
+/** Payload members that have members of their own in the resource; a client has two spellings. */
+const named = {
+  sub: "sub",
+  clientId: "client_id",
+  client_id: "client_id",
+  actor: "actor",
+  actorClientId: "actor_client_id",
+  address: "address",
+  requestId: "request_id",
+} as const;
+
+export type ShownEvent = Pick<EventRow, "position" | "type" | "shard" | "seq" | "hash"> &
+  Partial<Record<(typeof named)[keyof typeof named], string>> & {
+    /** RFC 3339. */
+    readonly time: string;
+    readonly detail: Readonly<Record<string, unknown>>;
+  };
+
+/** **An audit event as it is shown**: actor, client, time and origin have members of their own; everything else is in `detail`. */
+export function showEvent({ position, atMs, type, payload, shard, seq, hash }: EventRow): ShownEvent {
+  const members: Partial<Record<(typeof named)[keyof typeof named], string>> = {};
+  const detail: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(readStored("audit event", payload, isJsonObject))) {
+    const place = Object.hasOwn(named, name) ? named[name as keyof typeof named] : undefined;
+    if (place !== undefined && typeof value === "string") members[place] = value;
+    else detail[name] = value;
+  }
+  return { position, time: new Date(atMs).toISOString(), type, ...members, detail, shard, seq, hash };
+}
+
+/** The event for the person that it is about. An administrator who acted on their account is another person: neither who they are nor where from is shown. */
+export function showEventTo(sub: string, row: EventRow): ShownEvent {
+  const event = showEvent(row);
+  if (event.actor === undefined || event.actor === sub) return event;
+  const { actor: _, actor_client_id: __, address: ___, request_id: ____, ...shown } = event;
+  return shown;
 }

@@ -6,14 +6,19 @@ import type { Form } from "../http/read-form.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { claimedClientId, verifyClientAssertion } from "./client-assertion.ts";
-import type { ClientAuthBindings, ClientAuthIsolate } from "./client-auth-isolate.ts";
 import { requireCertificate } from "./client-certificate-auth.ts";
 import { matchesClientSecret } from "./client-secret.ts";
-import { invalidClient, type PresentedCredentials, readPresentedCredentials } from "./presented-credentials.ts";
-import { methodDiffers, requireRegistered } from "./registered-method.ts";
+import type { ClientAuthBindings, ClientAuthIsolate } from "./endpoint-isolate.ts";
+import {
+  invalidClient,
+  methodDiffers,
+  type PresentedCredentials,
+  readPresentedCredentials,
+  requireRegistered,
+} from "./presented-credentials.ts";
 
 /**
- * **Authenticates the client of a request**: the one module for every endpoint. Only the registered method counts (registered-method.ts), a
+ * **Authenticates the client of a request**: the one module for every endpoint. Only the registered method counts (presented-credentials.ts), a
  * disabled client fails like an unknown one, and failures of confidential clients read the same to the caller.
  * Cost warm: 0 calls; `private_key_jwt` 1 object call (the assertion's `jti` is spent).
  *

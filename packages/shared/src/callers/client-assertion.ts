@@ -7,9 +7,8 @@ import { allowedAlgorithms, isFapi } from "../clients/security-profile.ts";
 import { limits } from "../config/limits.ts";
 import type { Settings } from "../config/settings.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import type { ClientAuthBindings, ClientAuthIsolate } from "./client-auth-isolate.ts";
-import { invalidClient, type PresentedCredentials } from "./presented-credentials.ts";
-import { requireRegistered } from "./registered-method.ts";
+import type { ClientAuthBindings, ClientAuthIsolate } from "./endpoint-isolate.ts";
+import { invalidClient, type PresentedCredentials, requireRegistered } from "./presented-credentials.ts";
 
 /**
  * **Authenticates a client by a JWT it signed** (`private_key_jwt`). `iss` and `sub` are the client, `aud` is this provider,

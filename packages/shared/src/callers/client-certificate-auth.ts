@@ -7,7 +7,7 @@ import { readClientCertificate } from "@edge-op/protocol/mtls/client-certificate
 import { isSameName, parseDistinguishedName } from "@edge-op/protocol/mtls/distinguished-name";
 import type { Client, ClientMetadata } from "../clients/client.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import type { ClientAuthBindings, ClientAuthIsolate } from "./client-auth-isolate.ts";
+import type { ClientAuthBindings, ClientAuthIsolate } from "./endpoint-isolate.ts";
 import { invalidClient } from "./presented-credentials.ts";
 
 /**

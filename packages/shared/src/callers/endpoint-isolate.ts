@@ -3,17 +3,28 @@ import { ClientDirectory } from "../clients/client-directory.ts";
 import { ClientKeys } from "../clients/client-keys.ts";
 import { createClientDocuments } from "../clients/metadata-documents.ts";
 import { ControlView } from "../control/control-view.ts";
-import { IssuerDirectory } from "../issuers/issuer-directory.ts";
-import { IssuerKeys } from "../issuers/issuer-keys.ts";
+import { IssuerDirectory, IssuerKeys } from "../issuers/issuer-directory.ts";
 import { KeyRing } from "../keys/key-ring.ts";
 import { RevocationView } from "../leases/revocation-view.ts";
 import { ResourceDirectory } from "../resources/resource-directory.ts";
-import { Challenges } from "../storage/challenges.ts";
+import type { MasterKeyBindings } from "../secrets/master-key.ts";
+import { type ChallengeBindings, Challenges } from "../storage/challenges.ts";
 import { ShardMap } from "../storage/shard-map.ts";
 import { UserDirectory } from "../users/user-directory.ts";
-import { KnownCredentials } from "./known-credentials.ts";
-import { RateShield } from "./rate-limit.ts";
+import { KnownCredentials } from "./client-secret.ts";
+import { type RateLimitBindings, RateShield } from "./rate-limit.ts";
 import { DpopProofs } from "./read-proof.ts";
+
+/** **The parts of an isolate that client authentication uses.** */
+export interface ClientAuthIsolate {
+  readonly clients: Pick<ClientDirectory, "find" | "isHeld" | "recheck">;
+  readonly knownCredentials: KnownCredentials;
+  readonly clientKeys: ClientKeys;
+  readonly challenges: Challenges;
+  readonly rateShield: RateShield;
+}
+
+export type ClientAuthBindings = ChallengeBindings & MasterKeyBindings & RateLimitBindings;
 
 /**
  * **The memory of an isolate** of a Worker that authenticates clients: copies and leases, never an authority. All parts share one control view, so

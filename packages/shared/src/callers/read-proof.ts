@@ -1,5 +1,7 @@
+import { isFirstSignedBy, isSignedBy, type ProofKey, readProofKey } from "@edge-op/protocol/dpop/proof";
 import { findProofFault, proofEndsMs } from "@edge-op/protocol/dpop/proof-claims";
 import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
+import { decodeJwt, type JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
 import type { KeyConfirmation } from "@edge-op/protocol/oauth/confirmation";
 import type { OAuthError, OAuthErrorCode, OAuthErrorOptions } from "@edge-op/protocol/oauth/errors";
 import { type ProofFault, proofFaults } from "@edge-op/protocol/oauth/proof-faults";
@@ -10,12 +12,11 @@ import { isolateMemory } from "../config/limits.ts";
 import type { Settings } from "../config/settings.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { IsolateCache } from "../runtime/isolate-cache.ts";
+import { macText, verifyMac } from "../secrets/mac.ts";
 import type { MasterKeyBindings } from "../secrets/master-key.ts";
-import { ProofKeys } from "./proof-keys.ts";
-import { currentNonce, judgeNonce } from "./proof-nonce.ts";
 
 /** A store in which exactly one of any number of callers can spend a key. */
-export interface SingleUse<Env> {
+interface SingleUse<Env> {
   spendOnce(context: RequestContext<Env>, key: string, untilMs: number): Promise<boolean>;
 }
 
@@ -48,9 +49,9 @@ function originsOf({ issuer, mtlsOrigin }: Settings): readonly string[] {
 }
 
 /** How an endpoint refuses a proof: the token endpoint by 400, a protected resource by 401 with a challenge. */
-export type ProofRefusal = (code: OAuthErrorCode, reason: RefusalReason, options: OAuthErrorOptions) => OAuthError;
+type ProofRefusal = (code: OAuthErrorCode, reason: RefusalReason, options: OAuthErrorOptions) => OAuthError;
 
-export interface ProofRules {
+interface ProofRules {
   /** The path of the endpoint under the issuer. */
   readonly path: string;
   /** The access token that is presented with the proof. */
@@ -134,4 +135,79 @@ export async function readProof<Env extends MasterKeyBindings>(
       description: "The DPoP proof must contain the nonce of the DPoP-Nonce header.",
     });
   }
+}
+
+/** The estimated size of an imported public key. */
+const importedKeyBytes = 1_024;
+/** A client sends the same header for as long as it keeps its key; a full cache drops the oldest headers. */
+const keptMs = 3_600_000;
+/** A header with an RSA key of 4096 bits has about 1,000 characters. */
+const longestProof = 8_192;
+
+/** A proof with a valid signature. Its claims are not checked yet. */
+interface SignedProof {
+  /** The thumbprint of the key that signed it (RFC 7638). */
+  readonly jkt: string;
+  readonly alg: string;
+  readonly claims: JwtClaims;
+}
+
+/**
+ * **Verifies the form and the signature of DPoP proofs** (RFC 9449 §4.3, items 2 to 7). Keys are cached by the text of the header,
+ * which is the same in all proofs of a client: the library checks a header and its key once, and the next proofs with the same header are
+ * verified with WebCrypto directly. Cost: 1 verification; a new key adds its import and its thumbprint.
+ */
+class ProofKeys {
+  readonly #keys = new IsolateCache<ProofKey>({
+    maxBytes: isolateMemory.proofKeys,
+    attachedBytes: () => importedKeyBytes,
+  });
+
+  get heldBytes(): number {
+    return this.#keys.bytes;
+  }
+
+  /** Returns the reason if the proof is not valid; the reason contains no secret. */
+  async verify(proof: string, atMs: number): Promise<SignedProof | ProofFault> {
+    if (proof.length > longestProof) return "dpop-too-long";
+    const decoded = decodeJwt(proof);
+    if (decoded === undefined) return "dpop-malformed";
+    const headerText = proof.slice(0, proof.indexOf("."));
+    const held = this.#keys.get(headerText, atMs);
+    const key = held ?? (await readProofKey(proof));
+    if (typeof key === "string") return key;
+    const isSigned = held === undefined ? await isFirstSignedBy(proof, key) : await isSignedBy(proof, key);
+    if (!isSigned) return "dpop-signature";
+    if (held === undefined) this.#keys.set(headerText, key, atMs + keptMs);
+    return { jkt: key.jkt, alg: key.alg, claims: decoded.claims };
+  }
+}
+
+/** A new nonce begins with each step. */
+const stepMs = 60_000;
+/** A nonce is accepted during its step and the two after it: for two to three minutes. */
+const acceptedSteps = 2;
+
+/**
+ * **Nonces of this provider for DPoP proofs** (RFC 9449 §8): the number of a time step and a MAC over it. Nothing is stored: every
+ * isolate creates and accepts the same nonces. A nonce limits how long before its use a proof can have been made. Cost: 1 MAC.
+ */
+async function currentNonce(env: MasterKeyBindings, atMs: number): Promise<string> {
+  const step = stepOf(atMs);
+  return `${step}.${await macText(env, "dpop-nonce", String(step))}`;
+}
+
+/** `current`: from this step. `old`: accepted, but the client should use a new one. `refused`: expired, or not issued by this provider. */
+async function judgeNonce(env: MasterKeyBindings, nonce: string, atMs: number): Promise<"current" | "old" | "refused"> {
+  const match = /^([1-9][0-9]{0,11})\.([A-Za-z0-9_-]{22})$/.exec(nonce);
+  if (match === null) return "refused";
+  const age = stepOf(atMs) - Number(match[1]);
+  // The clock of the isolate that created it may be ahead.
+  if (age < -1 || age > acceptedSteps) return "refused";
+  if (!(await verifyMac(env, "dpop-nonce", match[1]!, match[2]!))) return "refused";
+  return age > 0 ? "old" : "current";
+}
+
+function stepOf(atMs: number): number {
+  return Math.floor(atMs / stepMs);
 }

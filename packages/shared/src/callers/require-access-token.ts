@@ -17,7 +17,7 @@ import type { RequestContext } from "../http/request-context.ts";
 import type { KeyBindings } from "../keys/key-ring.ts";
 import type { RevocationBindings, RevocationView } from "../leases/revocation-view.ts";
 import { readAccessToken, revocationSubjects, type TokenReader } from "../tokens/access-token.ts";
-import type { AccessToken } from "../tokens/access-token-content.ts";
+import type { AccessToken } from "../tokens/verified-tokens.ts";
 import { type ProofIsolate, type ProvenKey, readProof } from "./read-proof.ts";
 
 export interface AccessTokenIsolate<Env> extends TokenReader, ProofIsolate<Env> {

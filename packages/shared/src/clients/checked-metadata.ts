@@ -8,11 +8,31 @@ import type { RequestContext } from "../http/request-context.ts";
 import { invalidFields, requireValid, validate, wrongMembers } from "../http/require-valid.ts";
 import { log } from "../runtime/log.ts";
 import type { ClientMetadata } from "./client.ts";
-import { withDefaults } from "./client-defaults.ts";
 import { clientErrorCode, clientFaults, type RuleSettings } from "./client-rules.ts";
 import { metadataSchema } from "./client-schema.ts";
 import type { jwksSchema } from "./jwks-schema.ts";
 import { chooseMetadata } from "./metadata-choices.ts";
+
+/**
+ * **Default client metadata**: those of RFC 7591, and least privilege for the extensions. They are filled in when a client is
+ * written, so that a later default changes no registered client.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7591#section-2
+ */
+export function withDefaults(document: JsonObject): JsonObject {
+  const grantTypes = document.grant_types ?? ["authorization_code"];
+  const code = Array.isArray(grantTypes) && grantTypes.includes("authorization_code");
+  return {
+    application_type: "web",
+    token_endpoint_auth_method: "client_secret_basic",
+    grant_types: grantTypes,
+    response_types: code ? ["code"] : [],
+    redirect_uris: [],
+    scope: code ? "openid" : "",
+    audiences: [],
+    ...document,
+  };
+}
 
 /** **Completes and checks a client document** before it is stored: fills in defaults, applies every rule, and refuses with each fault. */
 export async function requireDocument(document: JsonObject, settings: RuleSettings): Promise<ClientMetadata> {

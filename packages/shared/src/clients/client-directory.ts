@@ -1,5 +1,5 @@
-import type { DocumentPolicy } from "../config/document-policies.ts";
 import { isolateMemory } from "../config/limits.ts";
+import type { DocumentPolicy } from "../config/setting-values.ts";
 import type { ControlView } from "../control/control-view.ts";
 import { HostBusyError } from "../http/host-budget.ts";
 import type { RequestContext } from "../http/request-context.ts";
@@ -8,10 +8,8 @@ import { IsolateCache } from "../runtime/isolate-cache.ts";
 import { log } from "../runtime/log.ts";
 import type { FetchedDocuments } from "../storage/fetched-documents.ts";
 import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
-import type { Client, ClientMetadata } from "./client.ts";
-import { attachedClientBytes } from "./client-bytes.ts";
-import { DocumentHosts } from "./document-hosts.ts";
-import { isDocumentUrl } from "./document-policy.ts";
+import { attachedClientBytes, type Client, type ClientMetadata } from "./client.ts";
+import { DocumentHosts, isDocumentUrl } from "./document-policy.ts";
 import { type StoredClient, storedClients } from "./stored-clients.ts";
 
 /** How long after it was fresh a stored document may be used while its server fails. */

@@ -17,8 +17,7 @@ import { isolateMemory, limits } from "../config/limits.ts";
 import { HostBudget } from "../http/host-budget.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { type DocumentRefusal, FetchedDocuments } from "../storage/fetched-documents.ts";
-import type { Client } from "./client.ts";
-import { importedKeysBytes } from "./client-bytes.ts";
+import { type Client, importedKeysBytes } from "./client.ts";
 
 export interface ClientJwtRules {
   /** The algorithms that the client may sign with; every supported one if absent. Symmetric algorithms and `none` are never allowed. */

@@ -1,6 +1,6 @@
 /**
  * **The members of a client**, each by itself: those of RFC 7591, of OpenID Connect Registration and of this provider. Rules between members are in
- * `client-rules.ts`, values for absent ones in `client-defaults.ts`.
+ * `client-rules.ts`, values for absent ones in `checked-metadata.ts`.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7591#section-2
  */
@@ -19,7 +19,7 @@ import {
   isWebUriWithoutFragment,
 } from "@edge-op/protocol/oauth/uris";
 import * as z from "zod";
-import { securityProfiles } from "../config/security-profiles.ts";
+import { securityProfiles } from "../config/setting-values.ts";
 import { refreshGraceLimits } from "../config/settings.ts";
 import { plainText, policyList, scopeValue, visibleText } from "../http/plain-text.ts";
 import { jwksSchema } from "./jwks-schema.ts";

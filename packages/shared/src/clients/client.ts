@@ -2,7 +2,7 @@ import { isText, listOf, objectOf } from "@edge-op/protocol/encoding/stored-json
 import type { Stored } from "@edge-op/protocol/encoding/stored-record";
 import { isPublicMethod } from "@edge-op/protocol/oauth/client-auth-methods";
 import type * as z from "zod";
-import type { DocumentPolicy } from "../config/document-policies.ts";
+import type { DocumentPolicy } from "../config/setting-values.ts";
 import type { RecordedCutOff } from "../cut-offs/cut-offs.ts";
 import type { metadataSchema } from "./client-schema.ts";
 
@@ -71,4 +71,23 @@ export function registeredScope({ metadata }: Pick<Client, "metadata">): readonl
 /** Whether a policy list allows a value: it names it, or is exactly `["*"]`. */
 export function listAllows(list: readonly string[], value: string): boolean {
   return list.includes(value) || (list.length === 1 && list[0] === "*");
+}
+
+/** A `CryptoKey` with its native key, and the JOSE library's cache entry for it. */
+const importedKeyBytes = 2_048;
+/** The shortest coordinate of a supported key has 43 characters, so a shorter one is never imported. */
+const shortestMember = 40;
+/** The text that matched a secret (callers/client-secret.ts). */
+const matchedSecretBytes = 384;
+
+/** **The memory of key sets after their keys were imported**, in addition to the sets themselves. Each key object is imported at most once. */
+export function importedKeysBytes(keys: readonly JsonWebKey[]): number {
+  let bytes = 0;
+  for (const { n, x } of keys) if ((n ?? x ?? "").length >= shortestMember) bytes += importedKeyBytes;
+  return bytes;
+}
+
+/** The bytes that an isolate may attach to a cached client: imported keys and matched secrets. */
+export function attachedClientBytes({ metadata, secrets }: Client): number {
+  return importedKeysBytes(metadata.jwks?.keys ?? []) + secrets.length * matchedSecretBytes;
 }

@@ -12,7 +12,7 @@ import { signingAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
 import { type ClientAuthMethod, usesCertificate, usesKey } from "@edge-op/protocol/oauth/client-auth-methods";
 import type { FieldError } from "@edge-op/protocol/oauth/errors";
 import * as z from "zod";
-import { securityProfiles } from "../config/security-profiles.ts";
+import { securityProfiles } from "../config/setting-values.ts";
 import { plainText } from "../http/plain-text.ts";
 import { algorithmsWithin } from "./security-profile.ts";
 

@@ -8,7 +8,7 @@
 import type { SigningAlgorithm } from "@edge-op/protocol/jwt/signing-algorithms";
 import { type FieldError, OAuthError } from "@edge-op/protocol/oauth/errors";
 import { shownValue } from "@edge-op/protocol/oauth/shown-value";
-import type { SecurityProfile } from "../config/security-profiles.ts";
+import type { SecurityProfile } from "../config/setting-values.ts";
 import type { Settings } from "../config/settings.ts";
 import type { Resource } from "../resources/resource.ts";
 import type { Client, ClientMetadata } from "./client.ts";

@@ -3,7 +3,7 @@ import { limits } from "../config/limits.ts";
 import { parseCutOffs, selectCutOffs } from "../cut-offs/cut-offs.ts";
 import type { Resource } from "../resources/resource.ts";
 import { readResource } from "../resources/resource-directory.ts";
-import { loadRecord, type StoredKind } from "../storage/record-query.ts";
+import { loadRecord, type StoredKind } from "../storage/record-kinds.ts";
 import { type Client, type ClientOrigin, type ClientSecret, isClientMetadata } from "./client.ts";
 
 const areSecrets = listOf(

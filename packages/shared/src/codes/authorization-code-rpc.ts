@@ -1,9 +1,9 @@
 import { isText, objectOf } from "@edge-op/protocol/encoding/stored-json";
-import type { EventOrigin } from "../audit/event-origin.ts";
-import type { FactsRpc } from "../config/facts-rpc.ts";
+import type { EventOrigin } from "../audit/audit-event.ts";
 import { longestTokenLifetimeSeconds } from "../config/settings.ts";
-import { type AuthorizedGrant, authorizedGrantMembers } from "../grants/authorized-grant.ts";
+import { type AuthorizedGrant, authorizedGrantMembers } from "../grants/grant.ts";
 import type { GrantRevocation } from "../grants/grant-revocation.ts";
+import type { FactsRpc } from "../secrets/deployment-facts.ts";
 import type { DeviceCodesRpc } from "./device-code-rpc.ts";
 
 /** **The content of an authorization code**, sealed in its text (sealed-code.ts). */

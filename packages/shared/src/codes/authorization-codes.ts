@@ -1,8 +1,7 @@
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { type GrantRevocation, rowUntilMs } from "../grants/grant-revocation.ts";
-import { operationId } from "../http/operation-id.ts";
-import type { RequestContext } from "../http/request-context.ts";
+import { operationId, type RequestContext } from "../http/request-context.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { log } from "../runtime/log.ts";
 import type { MasterKeyBindings } from "../secrets/master-key.ts";

@@ -1,9 +1,9 @@
 import { isNumber, objectOf } from "@edge-op/protocol/encoding/stored-json";
 import type { DetailsText } from "@edge-op/protocol/oauth/authorization-details";
 import type { KeyConfirmation } from "@edge-op/protocol/oauth/confirmation";
-import type { EventOrigin } from "../audit/event-origin.ts";
+import type { EventOrigin } from "../audit/audit-event.ts";
 import type { TokenTargets } from "../clients/token-targets.ts";
-import { type AuthorizedGrant, authorizedGrantMembers } from "../grants/authorized-grant.ts";
+import { type AuthorizedGrant, authorizedGrantMembers } from "../grants/grant.ts";
 import type { GrantRevocation } from "../grants/grant-revocation.ts";
 
 export interface DeviceRequest {

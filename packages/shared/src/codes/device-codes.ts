@@ -1,7 +1,6 @@
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
-import { operationId } from "../http/operation-id.ts";
-import type { RequestContext } from "../http/request-context.ts";
+import { operationId, type RequestContext } from "../http/request-context.ts";
 import { macText, verifyMac } from "../secrets/mac.ts";
 import { callObject, shardStub } from "../storage/call-object.ts";
 import { formatOpaqueId, parseOpaqueId, type ShardAddress } from "../storage/shard-address.ts";

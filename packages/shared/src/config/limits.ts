@@ -116,7 +116,7 @@ export const isolateBytes = 128 * megabyte;
 
 /**
  * **The byte limits of the caches of an isolate**: half of {@link isolateBytes} in total. The other half is for the code, requests in
- * progress (64 KiB of body each) and uncollected garbage. Sizes are estimates (runtime/heap-bytes.ts). A full cache evicts its
+ * progress (64 KiB of body each) and uncollected garbage. Sizes are estimates (runtime/isolate-cache.ts). A full cache evicts its
  * oldest entries, which are read or verified again when needed.
  */
 export const isolateMemory = {

@@ -1,11 +1,18 @@
 import { signingAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
-import { parseAuthorizationTypes } from "./authorization-types.ts";
-import { clientRegistrationPolicies, parsePrivateUseSchemes, parseStatementIssuers } from "./client-registration.ts";
-import { documentPolicies, parseHostPolicies } from "./document-policies.ts";
-import { parseEnabledHooks } from "./enabled-hooks.ts";
-import { hintsWithin, jurisdictions, locationHints } from "./object-locations.ts";
-import { securityProfiles } from "./security-profiles.ts";
 import { flag, oneOf, readAll, required, type SettingsOf, setting, type VariablesOf, wholeNumber } from "./setting.ts";
+import {
+  clientRegistrationPolicies,
+  documentPolicies,
+  hintsWithin,
+  jurisdictions,
+  locationHints,
+  parseAuthorizationTypes,
+  parseEnabledHooks,
+  parseHostPolicies,
+  parsePrivateUseSchemes,
+  parseStatementIssuers,
+  securityProfiles,
+} from "./setting-values.ts";
 
 /** The maximum lifetime of an access or ID token, for every client. Key retirement and the expiry of cut-offs depend on it. */
 export const longestTokenLifetimeSeconds = 86_400;

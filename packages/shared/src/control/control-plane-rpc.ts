@@ -1,10 +1,10 @@
 import { isNumber, isText, objectOf } from "@edge-op/protocol/encoding/stored-json";
 import type { AuditLogRpc } from "../audit/audit-log-rpc.ts";
-import type { FactsRpc } from "../config/facts-rpc.ts";
 import { longestControlWaitMs } from "../config/lease-timing.ts";
 import { limits } from "../config/limits.ts";
 import type { CutOffKind, RecordedCutOff } from "../cut-offs/cut-offs.ts";
 import type { RecordName } from "../http/request-context.ts";
+import type { FactsRpc } from "../secrets/deployment-facts.ts";
 import type { RegionShards } from "../storage/generation-table.ts";
 import type { ControlKind, NamedChange } from "../storage/record-kinds.ts";
 import type { ShardedStore } from "../storage/shard-address.ts";

@@ -5,7 +5,7 @@
  */
 
 import { isNumber, isText, listOf, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
-import { grantLifeMs, tokenLifeMs } from "../storage/generation-life.ts";
+import { grantLifeMs, tokenLifeMs } from "../storage/generation-table.ts";
 
 export interface RecordedCutOff {
   readonly key: string;

@@ -1,9 +1,35 @@
+/** **Rows of the revocation shards**: each revokes a token or a grant, with everything that descends from it. */
+
 import { isNumber, isText, objectOf } from "@edge-op/protocol/encoding/stored-json";
 import { leaseTiming } from "../config/lease-timing.ts";
 import { limits } from "../config/limits.ts";
 import { isShardAddress, objectName, type ShardAddress } from "../storage/shard-address.ts";
-import type { GrantIdentity } from "./grant-identity.ts";
-import { grantKey, type RevokeRequest } from "./revoked-row.ts";
+import type { GrantIdentity } from "./grant.ts";
+
+export interface RevokedRow {
+  readonly key: string;
+  /** When every token that the row revokes has expired: the row is deleted then. */
+  readonly untilMs: number;
+}
+
+export interface RevokeRequest {
+  readonly key: string;
+  readonly untilMs: number;
+  /** The same operation may be sent again after a lost response: one row, one event. */
+  readonly operationId: string;
+  /** Absent if another shard records it: a grant may have more than one. */
+  readonly event?: { readonly type: string; readonly payload: Readonly<Record<string, unknown>> } | undefined;
+}
+
+/** Row key of one token. */
+export function tokenKey(jti: string): string {
+  return `j:${jti}`;
+}
+
+/** Row key of a grant and everything that descends from it. */
+export function grantKey(grantId: string): string {
+  return `g:${grantId}`;
+}
 
 /**
  * **The revocation of a grant after theft** (a reused refresh token, a replayed code) **or at its end** (its session ended, its

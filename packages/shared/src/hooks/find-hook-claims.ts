@@ -1,4 +1,4 @@
-import type { ClaimsRequest } from "@edge-op/hooks";
+import type { ClaimsRequest, HookClient, HookUser } from "@edge-op/hooks";
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { isText, listOf } from "@edge-op/protocol/encoding/stored-json";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
@@ -9,9 +9,17 @@ import type { RequestContext } from "../http/request-context.ts";
 import type { AttributeClaim, MappedValue } from "../users/attributes.ts";
 import { claimNamePattern, claimTokens, mayReleaseClaims } from "../users/claim-rules.ts";
 import type { RbacClaims, User } from "../users/user.ts";
-import { callHook, type HooksBindings, isHookEnabled, UnusableResult } from "./call-hook.ts";
-import { hookClientOf, hookUserOf } from "./hook-person.ts";
-import { plainValue } from "./plain-value.ts";
+import { callHook, type HooksBindings, isHookEnabled, plainValue, UnusableResult } from "./call-hook.ts";
+
+/** **A person as a hook sees them**: copies without what only this provider needs. */
+export function hookUserOf({ sub, username, claims, attributes = {} }: User, { roles, groups }: RbacClaims): HookUser {
+  return { sub, username, claims, attributes, roles, groups };
+}
+
+export function hookClientOf({ clientId, metadata }: Client): HookClient {
+  const { client_name: name } = metadata;
+  return { client_id: clientId, ...(name === undefined ? {} : { client_name: name }) };
+}
 
 const limits = { size: 4_096, depth: 6 } as const;
 const mostClaims = 50;

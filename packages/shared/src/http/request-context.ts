@@ -2,6 +2,7 @@ import type { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { readSettings, type Settings, type SettingsVariables } from "../config/settings.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { LineBudget } from "../runtime/line-budget.ts";
+import { type LogEventName, type LogFields, log } from "../runtime/log.ts";
 import { senderNetwork } from "./client-address.ts";
 import { type CallCounts, countCalls } from "./count-calls.ts";
 
@@ -103,7 +104,7 @@ export interface MetricsBindings {
 }
 
 /** A request without its body: `ReceivedRequest` or, where there is no body, the platform's own. */
-export interface RequestHead {
+interface RequestHead {
   readonly method?: string;
   readonly headers: Headers;
   readonly cf?: CfProperties | undefined;
@@ -206,4 +207,30 @@ export function arriveNow<Env>(context: RequestContext<Env>): RequestContext<Env
 /** The platform's id of the request if it has one, else a new one; read once. */
 export function requestIdOf({ headers }: Pick<Request, "headers">): string {
   return headers.get("cf-ray") ?? crypto.randomUUID();
+}
+
+/** Per request; an entry is collected with its request. */
+const operations = new WeakMap<object, string>();
+
+/**
+ * **The id of the operation that a request performs**: the same however often its decision is repeated or a call is sent again after a lost response,
+ * and never chosen by the caller. Objects use it to find their own earlier result.
+ */
+export function operationId(context: object): string {
+  const known = operations.get(context);
+  if (known !== undefined) return known;
+  const id = crypto.randomUUID();
+  operations.set(context, id);
+  return id;
+}
+
+/** **Logs what a decision has found**, once it stands: an attempt that is made again logs nothing (control/settle.ts). Outside of a decision, at once. */
+export function logDecided<Name extends LogEventName>(
+  { progress }: Pick<RequestContext<unknown>, "progress">,
+  event: Name,
+  fields: LogFields<Name>,
+): void {
+  const write = () => log(event, fields);
+  if (progress.reads === undefined) write();
+  else progress.reads.whenDecided(write);
 }

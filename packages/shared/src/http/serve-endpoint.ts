@@ -1,11 +1,11 @@
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { readSettings, type SettingsVariables } from "../config/settings.ts";
-import { anyOrigin, preflight } from "./cors.ts";
 import { type Failure, renderJson, reportFailure } from "./failure.ts";
 import { finishResponse } from "./finish-response.ts";
-import { allowedMethods, handlerOf } from "./handler-of.ts";
 import type { EndpointResponse } from "./json-response.ts";
 import { type BodyFormat, formBody, ReceivedRequest, receiveRequest } from "./received-request.ts";
 import { createRequestContext, type RequestContext } from "./request-context.ts";
+import { anyOrigin, preflight } from "./response-headers.ts";
 import type { PathHandler, Router } from "./router.ts";
 
 export type EndpointHandler<Env> = (
@@ -19,7 +19,7 @@ export type Method = "GET" | "POST" | "PUT" | "DELETE";
 
 const methodOrder: readonly Method[] = ["GET", "POST", "PUT", "DELETE"];
 
-export interface EndpointOptions<Env> {
+interface EndpointOptions<Env> {
   /**
    * Accepts browsers of any origin: only for endpoints that no cookie authenticates. `always` adds the header to every response,
    * because a cache may store one that was not requested by a browser.
@@ -70,4 +70,24 @@ export function serveEndpoint<Env extends SettingsVariables>(
     return finishResponse(context, response, isForBrowsers ? anyOrigin : undefined);
   };
   router.serve(path, serve);
+}
+
+/** The methods of a path as `Allow` lists them (RFC 9110 §10.2.1): HEAD is supported where GET is. */
+function allowedMethods(methods: readonly string[]): string {
+  return methods.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method])).join(", ");
+}
+
+/**
+ * **Selects the handler of a request's method** among those of its path. HEAD uses the handler of GET; the platform omits the body
+ * (RFC 9110 §9.3.2). Any other method is 405 with `Allow` (§15.5.6).
+ */
+export function handlerOf<Handler>(
+  handlers: Readonly<Partial<Record<string, Handler>>>,
+  method: string,
+  allow = allowedMethods(Object.keys(handlers)),
+): Handler {
+  const name = method === "HEAD" ? "GET" : method;
+  const handler = Object.hasOwn(handlers, name) ? handlers[name] : undefined;
+  if (handler !== undefined) return handler;
+  throw new OAuthError("method_not_allowed", "method-not-allowed", { headers: { Allow: allow } });
 }

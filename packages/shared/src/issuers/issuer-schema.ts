@@ -1,8 +1,7 @@
 import { issuerAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
 import * as z from "zod";
 import { jwksSchema } from "../clients/jwks-schema.ts";
-import { has, hasItems, hasNone, isAmong, when } from "../http/member-rules.ts";
-import { plainText, policyList, scopeValue } from "../http/plain-text.ts";
+import { has, hasItems, hasNone, isAmong, plainText, policyList, scopeValue, when } from "../http/plain-text.ts";
 import { globFault } from "./glob.ts";
 
 /** The uses for which a token may be presented. */

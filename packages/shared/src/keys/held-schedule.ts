@@ -9,9 +9,14 @@ import { type Copy, readCache, writeCache } from "../storage/kv-cache.ts";
 import type { StorageBindings } from "../storage/read-through.ts";
 import { type CarriedRecord, everyId } from "../storage/record-kinds.ts";
 import { SharedCall } from "../storage/shared-call.ts";
-import { type KeyManagerRpc, keyManagerName } from "./key-manager-rpc.ts";
-import { hasActiveKey, type KeySchedule, signingKey } from "./key-schedule.ts";
-import { keyTiming } from "./key-timing.ts";
+import {
+  hasActiveKey,
+  type KeyManagerRpc,
+  type KeySchedule,
+  keyManagerName,
+  keyTiming,
+  signingKey,
+} from "./key-schedule.ts";
 import { readStoredSchedule, storedSchedules, type VersionedSchedule } from "./stored-schedule.ts";
 
 export interface KeyScheduleBindings extends StorageBindings {

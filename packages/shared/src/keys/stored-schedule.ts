@@ -7,7 +7,7 @@
 
 import { isNumber, isText, listOf, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { queryDatabase } from "../storage/query-database.ts";
-import type { StoredKind } from "../storage/record-query.ts";
+import type { StoredKind } from "../storage/record-kinds.ts";
 import type { KeySchedule, ScheduledKey } from "./key-schedule.ts";
 
 const keysInPart = 100;

@@ -1,4 +1,4 @@
-import { type HashKey, hashInto, randomHashKey } from "./keyed-hash.ts";
+import { type HashKey, hashInto, randomHashKey } from "./row-filter.ts";
 
 /** The size of one slot: two words of hash and one of time. */
 const slotBytes = 12;

@@ -1,4 +1,4 @@
-import type { FactsRpc } from "../config/facts-rpc.ts";
+import type { FactsRpc } from "../secrets/deployment-facts.ts";
 import type { NamedChange } from "../storage/record-kinds.ts";
 import type { LeaseResponse, RevocationStatistics } from "./revocation-shard-rpc.ts";
 

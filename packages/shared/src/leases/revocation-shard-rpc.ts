@@ -1,8 +1,8 @@
-import type { FactsRpc } from "../config/facts-rpc.ts";
 import type { ControlNews } from "../control/control-plane-rpc.ts";
 import type { ReadCondition } from "../control/read-set.ts";
 import type { CutOff } from "../cut-offs/cut-offs.ts";
-import type { RevokedRow, RevokeRequest } from "../grants/revoked-row.ts";
+import type { RevokedRow, RevokeRequest } from "../grants/grant-revocation.ts";
+import type { FactsRpc } from "../secrets/deployment-facts.ts";
 import type { NamedChange } from "../storage/record-kinds.ts";
 
 /** `sinceCv` of an isolate that has acted on no control version. It receives every known change and judges copies in KV by them. */

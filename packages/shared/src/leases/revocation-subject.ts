@@ -1,8 +1,6 @@
-import type { RecordedCutOff } from "../cut-offs/cut-offs.ts";
-import { cutOffKey, cutOffKind } from "../cut-offs/cut-offs.ts";
-import { type GrantVersions, readGrantVersions } from "../grants/grant-id.ts";
-import type { GrantIdentity } from "../grants/grant-identity.ts";
-import { grantKey, tokenKey } from "../grants/revoked-row.ts";
+import { cutOffKey, cutOffKind, type RecordedCutOff } from "../cut-offs/cut-offs.ts";
+import { type GrantIdentity, type GrantVersions, readGrantVersions } from "../grants/grant.ts";
+import { grantKey, tokenKey } from "../grants/grant-revocation.ts";
 import type { ShardAddress } from "../storage/shard-address.ts";
 
 /** **The members of a verified token that decide whether it is revoked.** All rows are on the grant's shard. */

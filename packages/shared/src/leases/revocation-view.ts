@@ -3,19 +3,17 @@ import { limits } from "../config/limits.ts";
 import { ConfirmingShards } from "../control/confirming-shards.ts";
 import type { ControlView } from "../control/control-view.ts";
 import type { ReadCondition } from "../control/read-set.ts";
-import type { RevokeRequest } from "../grants/revoked-row.ts";
+import type { RevokeRequest } from "../grants/grant-revocation.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { nowMs } from "../runtime/clock.ts";
-import { within } from "../runtime/deadline.ts";
-import { firstResult } from "../runtime/first-result.ts";
+import { firstResult, within } from "../runtime/deadline.ts";
 import { withoutTimeLimit } from "../storage/call-object.ts";
 import type { ShardAddress } from "../storage/shard-address.ts";
 import type { ShardMap } from "../storage/shard-map.ts";
 import { SharedCall } from "../storage/shared-call.ts";
 import { confirmRevocation } from "./confirm-revocation.ts";
-import { isNamed, keysToCheck } from "./exact-check.ts";
 import { type CheckResponse, noVersion } from "./revocation-shard-rpc.ts";
-import type { RevocationSubject } from "./revocation-subject.ts";
+import { cutOffKeys, isCutOff, type RevocationSubject, rowKeys } from "./revocation-subject.ts";
 import { type LeasedShard, type RevocationBindings, ShardLeases, shardStubOf } from "./shard-leases.ts";
 
 export type { RevocationBindings };
@@ -199,4 +197,17 @@ export class RevocationView {
   get heldBytes(): number {
     return this.#leases.heldBytes;
   }
+}
+
+/** The keys of an exact check, of the tokens of all requests that share it. */
+function keysToCheck(subjects: readonly RevocationSubject[]) {
+  return { rows: [...new Set(subjects.flatMap(rowKeys))], cutOffs: [...new Set(subjects.flatMap(cutOffKeys))] };
+}
+
+/** Evaluates an exact check, which may contain the tokens of other requests too. */
+export function isNamed(subject: RevocationSubject, response: CheckResponse): boolean {
+  if (response.revoked.length > 0 && rowKeys(subject).some((key) => response.revoked.includes(key))) return true;
+  if (response.cutOffs.length === 0) return false;
+  const keys = cutOffKeys(subject);
+  return response.cutOffs.some((cutOff) => keys.includes(cutOff.key) && isCutOff(subject, cutOff));
 }

@@ -10,8 +10,7 @@ import { SharedCall } from "../storage/shared-call.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
 import { type RelayBindings, RelayLease } from "./relay-lease.ts";
 import type { LeaseResponse, RevocationShard } from "./revocation-shard-rpc.ts";
-import type { ShardReplica } from "./shard-replica.ts";
-import { ShardReplicas } from "./shard-replicas.ts";
+import { type ShardReplica, ShardReplicas } from "./shard-replica.ts";
 
 export type RevocationBindings = RelayBindings & {
   readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard>;

@@ -1,5 +1,5 @@
-import type { FactsRpc } from "../config/facts-rpc.ts";
-import type { EmailAddress } from "../users/email-address.ts";
+import type { FactsRpc } from "../secrets/deployment-facts.ts";
+import type { EmailAddress } from "../users/user-addresses.ts";
 
 /** The name of the one `MailSender`. */
 export const mailSenderName = "mail";

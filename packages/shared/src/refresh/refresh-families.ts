@@ -1,7 +1,6 @@
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { type EndedGrant, type GrantPlace, type GrantRevocation, joinPlaces } from "../grants/grant-revocation.ts";
-import { operationId } from "../http/operation-id.ts";
-import type { RequestContext } from "../http/request-context.ts";
+import { operationId, type RequestContext } from "../http/request-context.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { log } from "../runtime/log.ts";
 import type { MasterKeyBindings } from "../secrets/master-key.ts";

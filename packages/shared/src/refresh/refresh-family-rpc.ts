@@ -3,10 +3,10 @@ import type { DetailsText } from "@edge-op/protocol/oauth/authorization-details"
 import type { KeyConfirmation } from "@edge-op/protocol/oauth/confirmation";
 import type { LoginContext } from "@edge-op/protocol/oauth/login-context";
 import type { TokenTargets } from "../clients/token-targets.ts";
-import type { FactsRpc } from "../config/facts-rpc.ts";
 import { refreshGraceLimits } from "../config/settings.ts";
-import { type GrantIdentity, isGrantIdentity } from "../grants/grant-identity.ts";
+import { type GrantIdentity, isGrantIdentity } from "../grants/grant.ts";
 import { type GrantPlace, type GrantRevocation, isPackedPlace, type PackedPlace } from "../grants/grant-revocation.ts";
+import type { FactsRpc } from "../secrets/deployment-facts.ts";
 import { isShardAddress, type ShardAddress } from "../storage/shard-address.ts";
 
 export interface RefreshFamily extends LoginContext {

@@ -5,7 +5,7 @@
  * contains the family (sealed-family.ts) before the MAC. Cost: no I/O, microseconds.
  */
 
-import type { GrantIdentity } from "../grants/grant-identity.ts";
+import type { GrantIdentity } from "../grants/grant.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { macText, verifyMac } from "../secrets/mac.ts";
 import type { MasterKeyBindings } from "../secrets/master-key.ts";

@@ -5,7 +5,7 @@
 
 import { isNumber, listOf, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { packLogin, unpackLogin } from "@edge-op/protocol/oauth/login-context";
-import type { GrantIdentity } from "../grants/grant-identity.ts";
+import type { GrantIdentity } from "../grants/grant.ts";
 import { rowUntilMs } from "../grants/grant-revocation.ts";
 import type { MasterKeyBindings } from "../secrets/master-key.ts";
 import { openSealed, sealText } from "../secrets/seal.ts";

@@ -4,7 +4,7 @@ import { isolateMemory } from "../config/limits.ts";
 import type { ControlView } from "../control/control-view.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
-import type { StoredKind } from "../storage/record-query.ts";
+import type { StoredKind } from "../storage/record-kinds.ts";
 import { isResourceMetadata, type Resource } from "./resource.ts";
 
 /**

@@ -37,3 +37,13 @@ export async function keyFingerprint(secret: string): Promise<string | undefined
   const bits = await crypto.subtle.deriveBits({ name: "HKDF", hash: "SHA-256", salt: new Uint8Array(), info }, key, 64);
   return encodeBase64Url(new Uint8Array(bits));
 }
+
+export interface ObjectFacts extends DeploymentFacts {
+  /** The size of its storage. */
+  readonly bytes: number;
+}
+
+/** **The RPC method of every object**: reports the version that it runs, which differs between objects while an update is deferred (ADR 34). */
+export interface FactsRpc extends Rpc.DurableObjectBranded {
+  deploymentFacts(): Promise<ObjectFacts>;
+}

@@ -1,7 +1,7 @@
 import type { ProofMethod } from "@edge-op/protocol/oauth/authentication-context";
-import type { EventOrigin } from "../audit/event-origin.ts";
-import type { FactsRpc } from "../config/facts-rpc.ts";
+import type { EventOrigin } from "../audit/audit-event.ts";
 import type { GrantFamily, GrantRevocation } from "../grants/grant-revocation.ts";
+import type { FactsRpc } from "../secrets/deployment-facts.ts";
 import type { ShardAddress } from "../storage/shard-address.ts";
 
 /** **A proof**: who was shown to be present, how and when. `acr`, `amr` and `auth_time` are computed from proofs (authentication-context.ts). */

@@ -1,7 +1,7 @@
 import { encodeBase64Url, randomBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
-import { originOf } from "../audit/event-origin.ts";
-import { formatVersion, parseVersion } from "../grants/grant-id.ts";
+import { originOf } from "../audit/audit-event.ts";
+import { formatVersion, parseVersion } from "../grants/grant.ts";
 import type { GrantRevocation } from "../grants/grant-revocation.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { callObject, shardStub } from "../storage/call-object.ts";

@@ -1,6 +1,6 @@
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { limits } from "../config/limits.ts";
-import { isLocationHint } from "../config/object-locations.ts";
+import { isLocationHint } from "../config/setting-values.ts";
 import type { Settings } from "../config/settings.ts";
 import { within } from "../runtime/deadline.ts";
 import type { RegionShards } from "./generation-table.ts";

@@ -1,5 +1,11 @@
 import { fnv1a } from "@edge-op/protocol/encoding/fnv1a";
-import { isNumber, isText, objectOf, recordOf } from "@edge-op/protocol/encoding/stored-json";
+import { isNumber, isText, objectOf, readStored, recordOf } from "@edge-op/protocol/encoding/stored-json";
+import {
+  longestDeviceCodeSeconds,
+  longestRefreshTokenLifetimeSeconds,
+  longestTokenLifetimeSeconds,
+} from "../config/settings.ts";
+import type { StoredKind } from "./record-kinds.ts";
 import { type NamedStore, namedStores, type ShardAddress, type ShardedStore } from "./shard-address.ts";
 
 export interface RegionShards {
@@ -122,4 +128,78 @@ export class GenerationTable {
 function placeIn({ generation, regions }: Generation, region: string, key: string): ShardAddress | undefined {
   const name = Object.hasOwn(regions, region) ? region : Object.keys(regions)[0];
   return name === undefined ? undefined : { generation, region: name, shard: fnv1a(key) % regions[name]!.shards };
+}
+
+/** **How long tokens, grants and generations of shards live**, whatever the settings are. */
+
+/** An isolate may issue ids by a copy of the table (memory 5 min on KV 5 min), and a replay issues an ID token again within 3 min. */
+const settlingMs = 15 * 60_000;
+
+/** From the decision to issue a token, by any isolate, to its expiry. */
+export const tokenLifeMs = longestTokenLifetimeSeconds * 1000 + settlingMs;
+
+/** From the creation of a grant to the expiry of its last token: a family used on its last day issues one more access token. */
+export const grantLifeMs = longestRefreshTokenLifetimeSeconds * 1000 + tokenLifeMs;
+
+/** The first tokens of a grant are on the shard that was chosen when the person decided. A refresh moves the grant to the newest generation. */
+const issuedLifeMs = longestDeviceCodeSeconds * 1000 + tokenLifeMs;
+
+/** The longest lifetime of an id of a store. */
+export const idLifeMs: Readonly<Record<ShardedStore, number>> = {
+  revocation: issuedLifeMs,
+  refresh: grantLifeMs,
+  session: grantLifeMs,
+  code: issuedLifeMs,
+  challenge: issuedLifeMs,
+  // No id names a relay.
+  relay: settlingMs,
+};
+
+/** When no live token or session can name a generation (G2) of which no ids are issued since `mintedUntilMs`. */
+export function retirementDueMs(store: ShardedStore, mintedUntilMs: number): number {
+  return mintedUntilMs + idLifeMs[store];
+}
+
+interface GenerationRow {
+  readonly store: ShardedStore;
+  readonly generation: number;
+  readonly regions: string;
+  readonly minted_from_ms: number;
+  readonly minted_until_ms: number | null;
+  readonly retired: number;
+}
+
+/** **Reads the generation table from D1**, its authority; `undefined` if it is empty. */
+export async function loadGenerations(database: D1Database): Promise<readonly Generation[] | undefined> {
+  const { results } = await generationsStatement(database).all<GenerationRow>();
+  return readGenerations(results);
+}
+
+/** The generation table: one record. */
+export const storedGenerations: StoredKind<readonly Generation[]> = {
+  kind: "generations",
+  ttlSeconds: 300,
+  query: { statement: generationsStatement, read: readGenerations },
+};
+
+function readGenerations(rows: readonly object[]): readonly Generation[] | undefined {
+  return rows.length === 0 ? undefined : (rows as readonly GenerationRow[]).map(readGeneration);
+}
+
+function generationsStatement(database: D1Database): D1PreparedStatement {
+  return database.prepare(
+    `SELECT store, generation, regions, minted_from_ms, minted_until_ms, retired
+       FROM shard_generations ORDER BY store, generation`,
+  );
+}
+
+function readGeneration(row: GenerationRow): Generation {
+  return {
+    store: row.store,
+    generation: row.generation,
+    regions: readStored("regions of a generation", row.regions, areRegions),
+    mintedFromMs: row.minted_from_ms,
+    mintedUntilMs: row.minted_until_ms ?? undefined,
+    retired: row.retired === 1,
+  };
 }

@@ -4,8 +4,7 @@ import { nowMs } from "../runtime/clock.ts";
 import { IsolateCache } from "../runtime/isolate-cache.ts";
 import { type CacheBindings, type Copy, readCache, writeCache } from "./kv-cache.ts";
 import { queryDatabase } from "./query-database.ts";
-import { type CarriedRecord, everyId, type RecordVersions } from "./record-kinds.ts";
-import { loadStamped, type StoredKind } from "./record-query.ts";
+import { type CarriedRecord, everyId, loadStamped, type RecordVersions, type StoredKind } from "./record-kinds.ts";
 import { SharedCall } from "./shared-call.ts";
 
 export interface StorageBindings extends CacheBindings {

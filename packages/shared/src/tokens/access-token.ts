@@ -25,8 +25,7 @@ import { openSealed, sealText } from "../secrets/seal.ts";
 import { everyId } from "../storage/record-kinds.ts";
 import { formatTokenId, parseTokenId } from "../storage/shard-address.ts";
 import { type MappedValue, mappedClaims } from "../users/attributes.ts";
-import type { AccessToken, ActorClaim } from "./access-token-content.ts";
-import type { VerifiedTokens } from "./verified-tokens.ts";
+import type { AccessToken, ActorClaim, VerifiedTokens } from "./verified-tokens.ts";
 
 /** The content of a new access token. `attributes`: of them, it contains those that its client, scope and audiences allow. */
 export type AccessTokenContent = Pick<

@@ -16,12 +16,12 @@ import {
 } from "@edge-op/protocol/oauth/login-context";
 import type { Client } from "../clients/client.ts";
 import { signatureFor } from "../clients/security-profile.ts";
-import type { GrantIdentity } from "../grants/grant-identity.ts";
+import type { GrantIdentity } from "../grants/grant.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { KeyBindings, KeyRing } from "../keys/key-ring.ts";
 import { formatTokenId, parseTokenId } from "../storage/shard-address.ts";
 import type { TokenSigner } from "./access-token.ts";
-import type { AccessToken } from "./access-token-content.ts";
+import type { AccessToken } from "./verified-tokens.ts";
 
 export interface IdTokenContent extends AuthenticationEvent {
   readonly grant: Pick<GrantIdentity, "grantId" | "address">;

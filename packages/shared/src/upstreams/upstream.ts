@@ -1,8 +1,7 @@
 import { isFlag, isText, listOf, objectOf, readStored, recordOf } from "@edge-op/protocol/encoding/stored-json";
 import type { Stored } from "@edge-op/protocol/encoding/stored-record";
 import type * as z from "zod";
-import { everyId } from "../storage/record-kinds.ts";
-import type { StoredKind } from "../storage/record-query.ts";
+import { everyId, type StoredKind } from "../storage/record-kinds.ts";
 import type { upstreamDocumentSchema } from "./upstream-schema.ts";
 
 /** The document has the spelling of the admin API, as stored in D1. */

@@ -1,7 +1,6 @@
 import { isReservedClaim } from "@edge-op/protocol/oauth/reserved-claims";
 import * as z from "zod";
-import { has, when } from "../http/member-rules.ts";
-import { plainText, scopeValue, visibleText } from "../http/plain-text.ts";
+import { has, plainText, scopeValue, visibleText, when } from "../http/plain-text.ts";
 import { claimNamePattern, claimTokens, mayReleaseClaims } from "./claim-rules.ts";
 
 /** The most characters of a text; a list has at most as many values as `mostValues`. */

@@ -2,8 +2,7 @@ import { isText, objectOf, readStored, recordOf } from "@edge-op/protocol/encodi
 import type { Stored } from "@edge-op/protocol/encoding/stored-record";
 import { isReservedClaim } from "@edge-op/protocol/oauth/reserved-claims";
 import type * as z from "zod";
-import { everyId } from "../storage/record-kinds.ts";
-import type { StoredKind } from "../storage/record-query.ts";
+import { everyId, type StoredKind } from "../storage/record-kinds.ts";
 import type { attributeDocumentSchema, attributeValuesSchema } from "./attribute-schema.ts";
 
 /** The declaration of an attribute, in the spelling of the admin API, as stored in D1. */

@@ -1,9 +1,9 @@
 import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { dearestHash } from "../secrets/hash-cost.ts";
 import { queryDatabase } from "../storage/query-database.ts";
-import { parseEmailAddress } from "./email-address.ts";
 import { type FactorRow, type Factors, factorColumns, toFactors } from "./factors.ts";
 import type { User } from "./user.ts";
+import { parseEmailAddress } from "./user-addresses.ts";
 import { canonicalUsername } from "./username.ts";
 
 export interface PasswordRecord {

@@ -1,5 +1,4 @@
-import { type EventPlace, listEvents } from "../audit/list-events.ts";
-import { type ShownEvent, showEventTo } from "../audit/shown-event.ts";
+import { type EventPlace, listEvents, type ShownEvent, showEventTo } from "../audit/list-events.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { queryDatabase } from "../storage/query-database.ts";

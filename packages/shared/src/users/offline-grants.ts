@@ -1,4 +1,4 @@
-import type { GrantIdentity } from "../grants/grant-identity.ts";
+import type { GrantIdentity } from "../grants/grant.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { queryDatabase } from "../storage/query-database.ts";
 import type { ShardAddress } from "../storage/shard-address.ts";

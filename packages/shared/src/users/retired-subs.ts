@@ -1,7 +1,7 @@
 import { decodeBase64Url } from "@edge-op/protocol/encoding/bytes";
-import { queryAuditDatabase } from "../audit/query-audit-database.ts";
 import { macText } from "../secrets/mac.ts";
 import type { MasterKeyBindings } from "../secrets/master-key.ts";
+import { queryAuditDatabase } from "../storage/query-database.ts";
 
 export interface RetirementBindings extends MasterKeyBindings {
   readonly DB: D1Database;

@@ -3,8 +3,7 @@ import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { AuditLogBindings } from "../../src/audit/admin-event.ts";
 import type { RequestReport } from "../../src/audit/audit-log-rpc.ts";
-import { describeRefusal } from "../../src/audit/describe-refusal.ts";
-import { RequestReports } from "../../src/audit/request-reports.ts";
+import { describeRefusal, RequestReports } from "../../src/audit/request-reports.ts";
 import { createRequestContext, type RequestContext, withMembers } from "../../src/http/request-context.ts";
 
 const origin = "https://op.example.com";

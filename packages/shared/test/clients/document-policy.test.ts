@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { documentPolicy, isDocumentHost, isDocumentUrl } from "../../src/clients/document-policy.ts";
-import { parseHostPolicies } from "../../src/config/document-policies.ts";
+import { parseHostPolicies } from "../../src/config/setting-values.ts";
 
 const settings = {
   issuer: "https://op.example.com",

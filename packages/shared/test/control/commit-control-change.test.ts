@@ -5,7 +5,7 @@ import { type ControlPlaneBindings, commitControlChange } from "../../src/contro
 import type { CommittedCutOff, ControlPlaneRpc } from "../../src/control/control-plane-rpc.ts";
 import { createRequestContext } from "../../src/http/request-context.ts";
 import type { RevocationShard } from "../../src/leases/revocation-shard-rpc.ts";
-import { endUserSessions } from "../../src/sessions/ending-sessions.ts";
+import { endUserSessions } from "../../src/sessions/user-sessions.ts";
 import type { SharedEnv } from "../fixtures/request-fixtures.ts";
 
 type Env = SharedEnv &

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type CutOff, combineCutOffs } from "../../src/cut-offs/cut-offs.ts";
-import { newGrantId, readGrantVersions } from "../../src/grants/grant-id.ts";
+import { newGrantId, readGrantVersions } from "../../src/grants/grant.ts";
 import { isCutOff, type RevocationSubject } from "../../src/leases/revocation-subject.ts";
 import { CutOffSimulation, cutOffMutants, type Mutation } from "./cut-off-simulation.ts";
 

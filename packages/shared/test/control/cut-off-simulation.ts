@@ -3,7 +3,7 @@ import { randomFrom } from "../../../../test/simulation/simulated-time.ts";
 import { ControlView } from "../../src/control/control-view.ts";
 import { ReadSet } from "../../src/control/read-set.ts";
 import { type CutOff, combineCutOffs } from "../../src/cut-offs/cut-offs.ts";
-import { newGrantId } from "../../src/grants/grant-id.ts";
+import { newGrantId } from "../../src/grants/grant.ts";
 import type { RequestContext } from "../../src/http/request-context.ts";
 import { isCutOff, isCutOffByRecords, type RevocationSubject } from "../../src/leases/revocation-subject.ts";
 import type { NamedChange } from "../../src/storage/record-kinds.ts";

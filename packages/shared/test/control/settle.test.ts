@@ -1,9 +1,9 @@
 import { OAuthError, UnavailableError } from "@edge-op/protocol/oauth/errors";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import { logDecided } from "../../src/control/log-decided.ts";
 import { ReadSet } from "../../src/control/read-set.ts";
 import { type OpenDecision, readsBegun } from "../../src/control/settle.ts";
+import { logDecided } from "../../src/http/request-context.ts";
 import { type NamedRecord, SettleFixtures, type SettleFlaws } from "../fixtures/settle-fixtures.ts";
 
 const app: NamedRecord = { kind: "client", id: "app" };

@@ -1,4 +1,4 @@
-import { parseEnabledHooks } from "@edge-op/shared/config/enabled-hooks";
+import { parseEnabledHooks } from "@edge-op/shared/config/setting-values";
 import { callHook, type HooksWorker, hookDeadlineMs } from "@edge-op/shared/hooks/call-hook";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { hostileResults } from "../../../../test/fixtures/hostile-results.ts";

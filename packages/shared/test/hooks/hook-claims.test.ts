@@ -1,9 +1,8 @@
 /** **What a hook can and cannot do to a token**: results are whatever an RPC can carry, and none of them sets what the provider decides. */
 
 import { isReservedClaim } from "@edge-op/protocol/oauth/reserved-claims";
-import { UnusableResult } from "@edge-op/shared/hooks/call-hook";
+import { plainValue, UnusableResult } from "@edge-op/shared/hooks/call-hook";
 import { readHookClaims } from "@edge-op/shared/hooks/find-hook-claims";
-import { plainValue } from "@edge-op/shared/hooks/plain-value";
 import { type MappedValue, mappedClaims } from "@edge-op/shared/users/attributes";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

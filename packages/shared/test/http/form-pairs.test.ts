@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { formPairs } from "../../src/http/form-pairs.ts";
+import { formPairs } from "../../src/http/read-form.ts";
 
 const awkward = [
   "a=1&b=2",

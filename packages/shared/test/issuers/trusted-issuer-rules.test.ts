@@ -2,8 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { issuerOf } from "../../src/issuers/check-token.ts";
 import { globFault, matchesGlob } from "../../src/issuers/glob.ts";
-import { refuseClaim } from "../../src/issuers/match-claims.ts";
-import { matchRules } from "../../src/issuers/match-rule.ts";
+import { matchRules, refuseClaim } from "../../src/issuers/match-rule.ts";
 import type { ClaimRule, IssuerRule } from "../../src/issuers/trusted-issuer.ts";
 
 describe("globs of claim rules", () => {

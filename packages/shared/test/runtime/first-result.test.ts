@@ -1,4 +1,4 @@
-import { firstResult } from "@edge-op/shared/runtime/first-result";
+import { firstResult } from "@edge-op/shared/runtime/deadline";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 
 beforeEach(() => {

@@ -1,5 +1,4 @@
-import { heapBytes, ownText, stringBytes } from "@edge-op/shared/runtime/heap-bytes";
-import { IsolateCache } from "@edge-op/shared/runtime/isolate-cache";
+import { heapBytes, IsolateCache, ownText, stringBytes } from "@edge-op/shared/runtime/isolate-cache";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 

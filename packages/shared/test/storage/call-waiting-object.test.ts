@@ -1,7 +1,7 @@
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { limits } from "../../src/config/limits.ts";
-import { callWaitingObject } from "../../src/storage/call-waiting-object.ts";
+import { callWaitingObject } from "../../src/leases/confirm-revocation.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();

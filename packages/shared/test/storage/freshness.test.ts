@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { freshSeconds } from "../../src/storage/freshness.ts";
+import { freshSeconds } from "../../src/storage/fetched-documents.ts";
 
 const now = Date.parse("Sun, 22 Nov 2026 12:00:00 GMT");
 const bounds = { leastSeconds: 60, usualSeconds: 300, mostSeconds: 3600 };

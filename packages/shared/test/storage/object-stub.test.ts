@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
 import { readSettings } from "../../src/config/settings.ts";
-import { type KeyManagerRpc, keyManagerName } from "../../src/keys/key-manager-rpc.ts";
+import { type KeyManagerRpc, keyManagerName } from "../../src/keys/key-schedule.ts";
 import { objectStub, shardStub } from "../../src/storage/call-object.ts";
 
 const { KEY_MANAGER } = env as unknown as { readonly KEY_MANAGER: DurableObjectNamespace<KeyManagerRpc> };

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { nearestRegion } from "../../src/storage/regions.ts";
+import { nearestRegion } from "../../src/storage/shard-map.ts";
 
 const shards = 8;
 const everywhere = {

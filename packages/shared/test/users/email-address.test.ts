@@ -1,4 +1,4 @@
-import { parseEmailAddress } from "@edge-op/shared/users/email-address";
+import { parseEmailAddress } from "@edge-op/shared/users/user-addresses";
 import { expect, it } from "vitest";
 
 it.each([
