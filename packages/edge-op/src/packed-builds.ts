@@ -11,7 +11,7 @@ export interface PackedWorkers {
 
 export const instancesName = "instances";
 
-/** `folder` contains `workers.json`, which is {@link PackedWorkers}, and the folder of each Worker. */
+/** `folder` contains what {@link PackedWorkers} describes, and the folder of each Worker. */
 export function packedBuilds(folder: string): Builds {
   const { workers, migrations } = JSON.parse(readFileSync(join(folder, "workers.json"), "utf8")) as PackedWorkers;
   const read = (name: string): Promise<BuiltWorker> => {

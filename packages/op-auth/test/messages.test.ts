@@ -14,9 +14,7 @@ declare global {
 }
 
 /** Every catalog of pages and mails, by its file. */
-const files = import.meta.glob(["../src/**/*messages.ts", "../../{pages,op-console}/src/**/*messages.ts"], {
-  eager: true,
-});
+const files = import.meta.glob(["../src/**/*messages.ts", "../../pages/src/**/*messages.ts"], { eager: true });
 
 /** Texts that are the same in German. */
 const alike = ["Code", "Name", "Passkeys", "{resource}: {description}"];
