@@ -3,6 +3,7 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { takeBackLinkTo, takeBackMs } from "@edge-op/shared/mail/take-back-link";
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import type { EmailAddress } from "@edge-op/shared/users/email-address";
+import { makeWordsOf } from "@edge-op/shared/users/search-index";
 import { storedSpelling, verifiedAddress } from "@edge-op/shared/users/user-addresses";
 import type { AuthEnv } from "../auth-env.ts";
 import { basisOf, type SignedInPerson } from "../browser/find-signed-in-person.ts";
@@ -26,7 +27,7 @@ export async function commitAddress(
   person: SignedInPerson,
   { key, address }: EmailAddress,
 ): Promise<boolean> {
-  const { sub, claims } = person.user;
+  const { sub, username, claims } = person.user;
   const { env, arrivedAtMs: atMs } = context;
   const previous = verifiedAddress(claims);
   const take = takeAddress(context, sub, { key, address });
@@ -39,6 +40,7 @@ export async function commitAddress(
     recordAdminEvent(context, changed, { ifChanged: true }),
     hold,
     setClaims(context, { sub, key, address }, isOwnAddress),
+    ...makeWordsOf(env.DB, { sub, username, claims: { ...claims, email: address } }),
   ];
   const undo =
     previous === undefined || previous.key === key
