@@ -111,7 +111,8 @@ export class JsonPieces {
 
   #emit({ line, list, parts, size, fault, isContainer, hasList }: Candidate): void {
     if (isContainer && hasList && fault === undefined) return;
-    const alone = isContainer && !hasList ? `has no list ${[...this.#lists].join(" or ")} beside its other lists` : undefined;
+    const alone =
+      isContainer && !hasList ? `has no list ${[...this.#lists].join(" or ")} beside its other lists` : undefined;
     const why = fault ?? alone ?? (size > mostRecordBytes ? tooLong : undefined);
     this.#ready.push({
       ...{ line, bytes: Buffer.concat(parts) },
