@@ -31,10 +31,8 @@ test.each([
 
 it("words are whole names and their parts, addresses and usernames as a whole; long ones are cut, and there are few", () => {
   const source = ["auth0|1", "ann.lee", "Ann-Marie O'Brien", null, "O'Brien", null, null, null, "Ann@X.example"];
-  expect(wordsOf(source)).toEqual([
-    ...["auth0|1", "ann@x.example", "ann.lee", "ann-marie", "o'brien", "lee", "marie", "brien"],
-  ]);
-  expect(wordsOf(["s", "u", "a ".repeat(9) + "b".repeat(99), null])).toEqual(["s", "u", "a", "b".repeat(64)]);
+  expect(wordsOf(source)).toEqual([...["ann@x.example", "ann.lee", "ann-marie", "o'brien", "lee", "marie", "brien"]]);
+  expect(wordsOf(["s", "u", "a ".repeat(9) + "b".repeat(99), null])).toEqual(["u", "a", "b".repeat(64)]);
   expect(wordsOf(["s", Array.from({ length: 99 }, (_, index) => `w${index}`).join(" ")]).length).toBe(24);
   expect(searchedWords(" Ann,  mül* ")).toEqual(["ann", "mul"]);
 });
@@ -58,7 +56,8 @@ describe("GET /admin/users?search=", () => {
     ["mullner", ["u2"]],
     ["an", ["u2", "u1"]],
     ["anna@EXAMPLE", ["u1"]],
-    ["AUTH0|5f", ["auth0|5f7c"]],
+    ["auth0|5f7c", ["auth0|5f7c"]],
+    ["u1", ["u1"]],
     ["bob", ["auth0|5f7c"]],
     ["muller bob", []],
     ["  ", []],

@@ -7,7 +7,7 @@ const { DB } = bindings;
 let admin: AdminCaller;
 beforeEach(async () => {
   admin = new AdminCaller();
-  const attribute = { name: "cost_centre", type: "string" };
+  const attribute = { attribute: "cost_centre", type: "string", title: "Cost centre" };
   expect((await admin.call("POST", "/attributes", { body: attribute })).status).toBe(201);
   for (const sub of ["ann", "bob", "cy"]) {
     const body = { sub, username: sub, claims: { name: sub, email: `${sub}@example.com` }, roles: ["old"] };
@@ -59,7 +59,7 @@ it("applies each line to its user, and refuses the others with their reason", as
   ]);
   expect((await admin.call("GET", "/users?search=muller")).body.users).toMatchObject([{ sub: "ann" }]);
   expect(await events()).toEqual([
-    ["ann", { fields: ["attributes", "claims"] }],
+    ["ann", { fields: ["claims", "attributes"] }],
     ["bob", { fields: ["roles", "groups"] }],
   ]);
 });

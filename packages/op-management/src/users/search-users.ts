@@ -23,7 +23,7 @@ interface Found {
 }
 
 /**
- * **Finds the users of whom each searched word begins a name, the address, the username or the sub**, in whatever letters. The index is read in the order of the
+ * **Finds the users of whom each searched word begins a name, the address or the username**, and the one with the searched text as sub, in whatever letters. The index is read in the order of the
  * rarest word; the others are looked up for each user. Cost: 2 D1 calls, 1 more with several words and on a short page; and those that make missing words.
  */
 export async function searchUsers(
@@ -35,13 +35,21 @@ export async function searchUsers(
   if (words.length === 0) return { places: [], next: undefined };
   const isIncomplete = await makeWords(database);
   const place = after === "" ? await begin(database, words) : readPlace(after, words);
-  const found = await queryDatabase(() => selectPage(database, words, place, count + 1).all<Found>());
+  const sub = text.trim();
+  const named = after === "" ? await findSub(database, sub) : [];
+  const found = await queryDatabase(() => selectPage(database, words, { ...place, text: sub }, count + 1).all<Found>());
   const rows = found.results.map((row) => ({
     key: row.sub,
     place: JSON.stringify([place.followed, row.word, row.sub]),
   }));
   const next = rows.length > count ? rows[count - 1]!.place : await lastLooked(database, words, place);
-  return { places: rows.slice(0, count), next, ...(isIncomplete ? { isIncomplete } : {}) };
+  return { places: [...named, ...rows.slice(0, count)], next, ...(isIncomplete ? { isIncomplete } : {}) };
+}
+
+async function findSub(database: D1Database, sub: string) {
+  const statement = database.prepare("SELECT sub FROM users WHERE sub = ?1").bind(sub);
+  const found = await queryDatabase(() => statement.first<{ readonly sub: string }>());
+  return found === null ? [] : [{ key: found.sub, place: "" }];
 }
 
 /** Whether users of the previous release are still without words. */
@@ -81,14 +89,20 @@ function readPlace(after: string, words: readonly string[]): Place {
 const looked = "SELECT word, sub FROM user_search WHERE (word, sub) > (?3, ?4) AND word < ?2 ORDER BY word, sub";
 
 /** A user of whom several words begin so is found once, by the first. */
-function selectPage(database: D1Database, words: readonly string[], place: Place, count: number): D1PreparedStatement {
+function selectPage(
+  database: D1Database,
+  words: readonly string[],
+  place: Place & { readonly text: string },
+  count: number,
+): D1PreparedStatement {
   const others = words.filter((_, index) => index !== place.followed).map(rangeOf);
-  const values = [...rangeOf(words[place.followed]!), place.word, place.sub, ...others.flat()];
+  const values = [...rangeOf(words[place.followed]!), place.word, place.sub, place.text, ...others.flat()];
   const has = (from: string, end: string) =>
     `EXISTS (SELECT 1 FROM user_search o WHERE o.sub = s.sub AND o.word >= ${from} AND o.word < ${end})`;
   const conditions = [
+    "s.sub <> ?5",
     `NOT ${has("?1", "s.word")}`,
-    ...others.map((_, index) => has(`?${2 * index + 5}`, `?${2 * index + 6}`)),
+    ...others.map((_, index) => has(`?${2 * index + 6}`, `?${2 * index + 7}`)),
   ];
   const sql = `SELECT s.word, s.sub FROM (${looked} LIMIT ${mostLooked}) s WHERE ${conditions.join(" AND ")} LIMIT ${count}`;
   return database.prepare(sql).bind(...values);

@@ -163,10 +163,10 @@ async function commit(call: Call, decided: readonly Decided[]): Promise<boolean>
           ...changes.filter(({ fields }) => fields.includes("claims")).map((each) => each.changed),
         ),
         ...(hasRoles.length === 0 ? [] : [refuseGreaterRoles(call, given("roles"), given("groups"))]),
-        ...events.slice(1).map((event) => recordAdminEvent(call.context, { ...event, clientId, actor })),
+        ...events.slice(0, -1).map((event) => recordAdminEvent(call.context, { ...event, clientId, actor })),
       ],
       forget,
-      event: events[0]!,
+      event: events.at(-1)!,
     });
     return true;
   } catch (error) {

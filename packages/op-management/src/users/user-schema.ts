@@ -91,7 +91,7 @@ export const userSearch = z
   .max(512)
   .optional()
   .describe(
-    "Words, each of which begins a name, the address, the username or the sub of a user: `ann mul` finds Ánn Müller. Letters of either case and with marks are the same. A page may be short and have a next one.",
+    "The sub of a user, or words, each of which begins a name, the address or the username of one: `ann mul` finds Ánn Müller. Letters of either case and with marks are the same. A page may be short and have a next one.",
   );
 
 export const userConditions = {

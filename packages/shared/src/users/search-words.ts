@@ -49,12 +49,12 @@ export function searchSource({ sub = "", username = "", claims }: Named): Search
   return [sub, username, ...named.map((text) => text ?? null)];
 }
 
-/** **The words by which a person is found**: those of each name, the parts of names with hyphens, and the address, the username and the sub as a whole. */
+/** **The words by which a person is found**: those of each name, the parts of names with hyphens, and the address and the username as a whole. */
 export function wordsOf(source: SearchSource): readonly string[] {
-  const [sub, username, ...named] = source.map((text) => folded(text ?? ""));
+  const [, username, ...named] = source.map((text) => folded(text ?? ""));
   const email = named.at(-1) ?? "";
   const words = [username ?? "", ...named.slice(0, -1)].flatMap((text) => text.split(/[\s,;]+/));
   const parts = words.filter((word) => !word.includes("@")).flatMap((word) => word.split(/[\p{P}\p{S}]+/u).slice(1));
-  const all = [sub ?? "", email, ...words, ...parts].map(cut).filter((word) => word !== "");
+  const all = [email, ...words, ...parts].map(cut).filter((word) => word !== "");
   return [...new Set(all)].slice(0, mostWords);
 }
