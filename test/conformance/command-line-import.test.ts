@@ -41,27 +41,45 @@ async function exported(): Promise<Record<string, unknown>[]> {
 
 describe.each([...sources, ...sourcesOfApis])(
   "files of $from",
-  ({ from, files, options, users, leftOut, skipped = 0, mustSetPassword = 0 }) => {
+  ({ from, files, options, users, leftOut, skipped = 0, mustSetPassword = 0, withoutPermissions }) => {
     test("become users with what they have, and a second run changes nothing", async () => {
       const [path = "", beside] = files.map(({ name, content }) => own.file(name, content));
       const report = join(own.folder, `${from}-report.jsonl`);
       const words = ["import", "users", path, "--from", from, ...options, ...(beside ? ["--beside", beside] : [])];
       const dry = await own.require(...words, "--dry-run", "--json");
       const all = { read: users.length + skipped, refused: 0, left_out: skipped, must_set_password: mustSetPassword };
-      expect(dry.json).toEqual({ dry_run: true, ...all, created: users.length, exists: 0 });
+      const without = withoutPermissions === undefined ? {} : { without_permissions: withoutPermissions };
+      expect(dry.json).toEqual({ dry_run: true, ...all, created: users.length, exists: 0, ...without });
       const ran = await own.run([...words, "--report", report, "--json"]);
-      expect([ran.code, ran.json]).toEqual([0, { ...all, created: users.length, exists: 0 }]);
+      expect([ran.code, ran.json]).toEqual([0, { ...all, created: users.length, exists: 0, ...without }]);
       const stored = await exported();
       for (const user of users) {
         expect(stored.find(({ sub }) => sub === user.sub)).toMatchObject(user);
       }
       const reported = readFileSync(report, "utf8") === "" ? [] : linesOf(report);
       expect(reported.map((line) => line["left_out"])).toEqual(leftOut);
-      const again = { ...all, created: 0, exists: users.length, must_set_password: 0 };
+      const again = { ...all, created: 0, exists: users.length, must_set_password: 0, ...without };
       expect((await own.require(...words, "--json")).json).toEqual(again);
     });
   },
 );
+
+test("update users changes many users from a file; a line that is refused is named, and the others apply", async () => {
+  for (const sub of ["m1", "m2"]) await fixtures.admin.require("POST", "/users", { sub, username: sub });
+  const lines = [
+    '{"sub":"m1","claims":{"name":"Émile Zola"}}',
+    '{"sub":"nobody","roles":[]}',
+    '{"sub":"m2","username":"other"}',
+    "{",
+    '{"sub":"m2","claims":{"nickname":"M"}}',
+  ];
+  const { code, errors, output } = await own.run(["update", "users", own.file("updates.jsonl", lines.join("\n"))]);
+  expect([code, output]).toEqual([1, expect.stringMatching(/read +5\nupdated +2\nunchanged +0\nrefused +3\n/)]);
+  expect(errors).toMatch(/^2 nobody: sub: is no user's\n3 m2: username: .*\n4: is no JSON/);
+  const found = await own.require("users", "list", "--search", "zola emi", "--json");
+  expect(found.json).toMatchObject({ users: [{ sub: "m1" }] });
+  for (const sub of ["m1", "m2"]) await fixtures.admin.require("DELETE", `/users/${sub}`);
+});
 
 test("an import of deleted users is refused: their subs are never given again", async () => {
   const before = await exported();

@@ -92,6 +92,6 @@ describe.each([...sources, ...sourcesOfApis])("mutated files of $from", ({ from,
     expect(counts.user + counts.refused + counts.leftOut).toBe(counts.records);
     expect(counts.user).toBeGreaterThan(0);
     expect(counts.refused).toBeGreaterThan(0);
-    if (process.env["IMPORT_FILES"] !== undefined) console.log(from, JSON.stringify(counts));
+    if (process.env["IMPORT_FILES"] !== undefined) process.stdout.write(`${from} ${JSON.stringify(counts)}\n`);
   }, 1_800_000);
 });

@@ -257,6 +257,16 @@ const database: readonly StoredRows[] = [
     text: { credential_id: 43, sub, public_key: 104, transports: 24, name: 20 },
   },
   {
+    table: "user_search",
+    where: "D1",
+    writtenBy: "a change of a name, for each word",
+    perDay: 3 * newUsers,
+    endedBy: "its user, each change of a name",
+    life: "population",
+    rows: 3 * users,
+    text: { word: 12, sub },
+  },
+  {
     table: "user_addresses",
     where: "D1",
     writtenBy: "a verified address",

@@ -64,6 +64,11 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "UPDATE users": newPerson,
   },
   "op-management/src/roles/assignment-store.ts": { "DELETE *": administrator, "INSERT *": administrator },
+  "op-management/src/users/update-many.ts": {
+    "DELETE *": administrator,
+    "INSERT *": administrator,
+    "UPDATE users": administrator,
+  },
   "op-state/src/sweeps/seal-secrets-again.ts": { "UPDATE *": "the secret is the one that was opened" },
   "op-state/src/sessions/session-endings.ts": {
     "DELETE ending_sessions": end,
@@ -106,6 +111,11 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "shared/src/users/offline-grants.ts": {
     "DELETE user_grants": end,
     "INSERT user_grants": "the consent covers it, or is given in the same transaction",
+  },
+  "shared/src/users/search-index.ts": {
+    "DELETE user_search": "the user is as the words were made from, in the same transaction",
+    "INSERT user_search": "the same",
+    "UPDATE users": "the same: what the words were made from",
   },
   "shared/src/users/user-addresses.ts": {
     "DELETE user_addresses": `${passed}; else ${administrator}`,

@@ -35,6 +35,7 @@ import { factorRoutes } from "./users/factor-routes.ts";
 import { identityRoutes } from "./users/identity-routes.ts";
 import { passwordRoutes } from "./users/password-routes.ts";
 import { personalDataRoutes } from "./users/personal-data-routes.ts";
+import { updateManyRoutes } from "./users/update-many.ts";
 import { userRoutes } from "./users/user-routes.ts";
 
 export const adminRouteTable: readonly AdminRoute[] = [
@@ -51,6 +52,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
   ...invitationRoutes,
   ...accessRoutes,
   ...personalDataRoutes,
+  ...updateManyRoutes,
   ...importRoutes,
   ...exportRoutes,
   ...rbacRoutes,

@@ -192,6 +192,22 @@ describe("POST /admin/import/users", () => {
     ]);
   });
 
+  it("names roles and groups that give nothing here", async () => {
+    expect((await admin.call("PUT", "/roles/writer", { body: { permissions: ["documents:write"] } })).status).toBe(200);
+    const users = [{ ...whole, roles: ["writer", "wirter"], groups: ["staff"] }];
+    expect(await importUsers(users, { dry_run: true })).toMatchObject({
+      created: 1,
+      without_permissions: ["role wirter", "group staff"],
+    });
+  });
+
+  it("a temporary password stays one, also in an export", async () => {
+    const until = 4_000_000_000;
+    expect((await importUsers([{ ...whole, password_until: until }])).created).toBe(1);
+    expect(await rowOf("SELECT temporary_until_ms AS until FROM user_passwords")).toEqual({ until: until * 1000 });
+    expect((await admin.call("GET", "/export/users")).body.users).toMatchObject([{ password_until: until }]);
+  });
+
   it("gives no role beyond the authority of the token", async () => {
     await admin.call("PUT", "/roles/root", { body: { permissions: ["admin:keys"] } });
     const token = await admin.issueToken({ scope: ["admin:users"] });

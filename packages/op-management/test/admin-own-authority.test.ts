@@ -112,6 +112,7 @@ const refused: Readonly<Record<string, readonly Case[] | string>> = {
   createInvitation: "another person",
   resendInvitation: "another person",
   importUsers: "another person",
+  updateUsers: "a line of one's own user is refused",
   backUp: "it only reads",
   sealAgain: "what opens still opens",
   decideHeldRecords: "a held record has no authority",

@@ -93,6 +93,7 @@ const refused: Readonly<Record<string, readonly Case[] | string>> = {
   resendInvitation: [["POST", "/invitations/waiting/resend"]],
   deleteInvitation: [["DELETE", "/invitations/waiting"]],
   importUsers: [["POST", "/import/users", { users: [{ sub: "u", username: "u", roles: ["admins"] }] }]],
+  updateUsers: [["POST", "/update/users", { users: [{ sub: "eve", roles: ["admins"] }] }]],
   replaceRole: [
     ["PUT", "/roles/mine", { permissions: ["admin:keys"] }],
     ["PUT", "/roles/admins", { permissions: [] }],

@@ -1,6 +1,7 @@
 import type { Command } from "../console/command.ts";
 import { exportCommands } from "../import/export-command.ts";
 import { importCommands } from "../import/import-command.ts";
+import { updateCommand } from "../import/update-users.ts";
 import type { ApiDocument } from "../operations/api-document.ts";
 import { operationCommands } from "../operations/operation-commands.ts";
 import { auditCommands } from "./audit-commands.ts";
@@ -28,6 +29,7 @@ export function allCommands(document: ApiDocument): readonly Command[] {
     ...declaredCommands(document),
     ...importCommands,
     ...exportCommands,
+    updateCommand,
   ];
   return completionCommands(commands).toSorted((left, right) => compare(left.words.join(" "), right.words.join(" ")));
 }

@@ -6,6 +6,7 @@ import {
   idOf,
   isTrue,
   type Json,
+  objectsOf,
   pictureOf,
   type ReaderOptions,
   type ReadUser,
@@ -28,7 +29,10 @@ export const betterAuthReader: UserReader = {
     return (user) => {
       const id = idOf(user["id"]);
       if (id === undefined) return { kind: "refused", reason: "has no id: a row of the table user is expected" };
-      const own = { accounts: accounts!.get(id) ?? [], passkeys: passkeys!.get(id) ?? [] };
+      // A query with relations has the rows in that of the user.
+      const rows = (table: string, beside: ReadonlyMap<string, readonly Json[]>) =>
+        [table, `${table}s`].flatMap((member) => objectsOf(user[member])).concat(beside.get(id) ?? []);
+      const own = { accounts: rows("account", accounts!), passkeys: rows("passkey", passkeys!) };
       return toUser(user, { id, ...own, isLocked: secrets!.has(id) }, options);
     };
   },

@@ -14,7 +14,7 @@ const attempts = 5;
 
 type Field = { readonly path: string; readonly message: string };
 
-export interface LineReport {
+export interface LineReport<Result extends string = "created" | "exists" | "refused" | "left_out"> {
   /** From 1, over all files; `--skip` counts these. */
   readonly record: number;
   /** The line of its file at which the record begins. */
@@ -23,7 +23,7 @@ export interface LineReport {
   readonly file?: string;
   readonly sub?: unknown;
   readonly name?: string;
-  readonly result: "created" | "exists" | "refused" | "left_out";
+  readonly result: Result;
   readonly fields?: readonly Field[];
   readonly left_out?: readonly string[];
   /** The user is there without the hash, or without any other way to sign in. */
@@ -47,6 +47,8 @@ interface ImportOptions {
   readonly withoutUnusableHashes: boolean;
   /** No further batch is sent. */
   readonly stop: AbortSignal;
+  /** Roles and groups that give nothing here. */
+  readonly withoutPermissions: Set<string>;
 }
 
 /**
@@ -118,7 +120,7 @@ function prepare(source: SourceUser, withoutUnusableHashes: boolean): Prepared {
 }
 
 function withoutHash(line: Json): Json {
-  const { password_hash: _, ...rest } = line;
+  const { password_hash: _, password_until: __, ...rest } = line;
   return rest;
 }
 
@@ -127,12 +129,12 @@ async function reportBatch(
   batch: readonly Numbered[],
   options: ImportOptions,
 ): Promise<readonly LineReport[]> {
-  const { isDryRun, withoutUnusableHashes } = options;
+  const { withoutUnusableHashes } = options;
   const sent = batch.filter(({ line }) => line !== undefined);
   const results = await sendLines(
     connection,
     sent.map(({ line }) => line!),
-    isDryRun,
+    options,
   );
   const resultOf = new Map(
     sent.map((each, index) => [each, { ...results[index]!, isHashDropped: each.isHashDropped }]),
@@ -142,7 +144,7 @@ async function reportBatch(
     const again = await sendLines(
       connection,
       unusable.map(({ line }) => withoutHash(line!)),
-      isDryRun,
+      options,
     );
     for (const [index, each] of unusable.entries()) resultOf.set(each, { ...again[index]!, isHashDropped: true });
   }
@@ -181,14 +183,16 @@ function reportOf(
 async function sendLines(
   connection: Connection,
   lines: readonly Json[],
-  isDryRun: boolean,
+  options: ImportOptions,
 ): Promise<readonly Result[]> {
+  const { isDryRun, withoutPermissions } = options;
   if (lines.length === 0) return [];
   const body = { users: lines, ...(isDryRun ? { dry_run: true } : {}) };
   for (let attempt = 1; ; attempt += 1) {
     try {
       const response = await connection.send({ method: "POST", path: "/import/users", body });
-      const results = response.body["results"];
+      const { results, without_permissions: without = [] } = response.body;
+      for (const name of Array.isArray(without) ? without : []) withoutPermissions.add(String(name));
       if (Array.isArray(results) && results.length === lines.length) return results as readonly Result[];
       throw new Failure("unavailable", "The provider's response does not have a result for each line.");
     } catch (error) {
@@ -200,8 +204,8 @@ async function sendLines(
         const middle = Math.ceil(lines.length / 2);
         const halves = [lines.slice(0, middle), lines.slice(middle)];
         // One after the other: a file of such lines must not multiply the requests at the same time.
-        const first = await sendLines(connection, halves[0]!, isDryRun);
-        return [...first, ...(await sendLines(connection, halves[1]!, isDryRun))];
+        const first = await sendLines(connection, halves[0]!, options);
+        return [...first, ...(await sendLines(connection, halves[1]!, options))];
       }
     }
   }
@@ -213,7 +217,7 @@ function isAboutLines({ outcome }: Failure, lines: readonly Json[]): boolean {
   return outcome === "refused" || outcome === "conflict" || (outcome === "noRights" && hasRoles);
 }
 
-function fieldsOf({ message, detail }: Failure): readonly Field[] {
+export function fieldsOf({ message, detail }: Failure): readonly Field[] {
   const fields = detail["fields"] as readonly Field[] | undefined;
   const own = fields?.map(({ path, message: why }) => ({ path: path.replace(/^users\[0\]\.?/, ""), message: why }));
   return own ?? [{ path: "", message: message.replaceAll(/\n\s*/g, " ") }];

@@ -60,7 +60,8 @@ export async function importUsers(call: Call): Promise<Outcome> {
   const report = new Report(call, progress);
   const counts = { created: 0, exists: 0, refused: 0, left_out: 0, must_set_password: 0 };
   const interrupt = stopOnInterrupt();
-  const options = { isDryRun, skip, parallel, ...readOptions, stop: interrupt.signal };
+  const withoutPermissions = new Set<string>();
+  const options = { isDryRun, skip, parallel, ...readOptions, stop: interrupt.signal, withoutPermissions };
   try {
     for await (const lines of importBatches(connection, counted(), options)) {
       for (const { file, must_set_password: must, ...line } of lines) {
@@ -90,5 +91,6 @@ export async function importUsers(call: Call): Promise<Outcome> {
       counts,
     );
   }
-  return finishImport(call, { ...(isDryRun ? { dry_run: true } : {}), read: records, ...counts });
+  const without = withoutPermissions.size === 0 ? {} : { without_permissions: [...withoutPermissions].toSorted() };
+  return finishImport(call, { ...(isDryRun ? { dry_run: true } : {}), read: records, ...counts, ...without });
 }

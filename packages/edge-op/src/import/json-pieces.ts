@@ -24,6 +24,8 @@ interface Candidate {
   size: number;
   fault: string | undefined;
   isContainer: boolean;
+  /** It has one of `lists`, not `tables` alone. */
+  hasList: boolean;
 }
 
 const [quote, backslash, comma, colon, openList, closeList, openObject, closeObject] = Buffer.from(
@@ -33,11 +35,12 @@ const isBlank = (byte: number) => byte === 32 || byte === 9 || byte === 10 || by
 
 /**
  * **The records of a JSON document, one by one, however large it is and wherever it is damaged**: the values of a list, or those of members whose names are
- * `lists` at the top of the document or of a value. Only brackets and texts are read here; each record is parsed by itself. After damage it continues where
+ * `lists` at the top of the document or of a value, or `tables` at the top of the document. Only brackets and texts are read here; each record is parsed by itself. After damage it continues where
  * no record can be: a text ends with its line (RFC 8259 §7), and an object where a name must be begins the next record. Memory is that of one record.
  */
 export class JsonPieces {
   readonly #lists: ReadonlySet<string>;
+  readonly #tables: ReadonlySet<string>;
   #levels: Level[] = [];
   #open: Candidate[] = [];
   #ready: ListedPiece[] = [];
@@ -53,8 +56,8 @@ export class JsonPieces {
   /** The first byte of the chunk that no candidate has yet. */
   #from = 0;
 
-  constructor(lists: readonly string[]) {
-    this.#lists = new Set(lists);
+  constructor(lists: readonly string[], tables: readonly string[] = []) {
+    [this.#lists, this.#tables] = [new Set(lists), new Set(tables)];
   }
 
   /** The records that end in a chunk. */
@@ -106,9 +109,11 @@ export class JsonPieces {
     this.#emit(this.#open.pop()!);
   }
 
-  #emit({ line, list, parts, size, fault, isContainer }: Candidate): void {
-    if (isContainer && fault === undefined) return;
-    const why = fault ?? (size > mostRecordBytes ? tooLong : undefined);
+  #emit({ line, list, parts, size, fault, isContainer, hasList }: Candidate): void {
+    if (isContainer && hasList && fault === undefined) return;
+    const alone =
+      isContainer && !hasList ? `has no list ${[...this.#lists].join(" or ")} beside its other lists` : undefined;
+    const why = fault ?? alone ?? (size > mostRecordBytes ? tooLong : undefined);
     this.#ready.push({
       ...{ line, bytes: Buffer.concat(parts) },
       ...(list === undefined ? {} : { list }),
@@ -159,7 +164,7 @@ export class JsonPieces {
       this.#keep(at);
       this.#open.push({
         ...{ line: this.#line, depth: this.#levels.length, list: level?.records?.list },
-        ...{ parts: [], size: 0, fault: undefined, isContainer: false },
+        ...{ parts: [], size: 0, fault: undefined, isContainer: false, hasList: false },
       });
     }
     if (byte === quote) {
@@ -176,8 +181,10 @@ export class JsonPieces {
     if (level === undefined) return { list: undefined };
     const open = this.#open.at(-1);
     const isMember = open !== undefined && level.opener === openObject && this.#levels.length === open.depth + 1;
-    if (!isMember || level.isKeyNext || !this.#lists.has(level.key)) return undefined;
-    [open.isContainer, open.parts] = [true, []];
+    if (!isMember || level.isKeyNext) return undefined;
+    const isList = this.#lists.has(level.key);
+    if (!isList && !(open.depth === 0 && this.#tables.has(level.key))) return undefined;
+    [open.isContainer, open.hasList, open.parts] = [true, open.hasList || isList, []];
     return { list: level.key };
   }
 

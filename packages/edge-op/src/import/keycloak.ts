@@ -22,7 +22,7 @@ import {
 
 /**
  * **Users of a realm export** (`kc.sh export`, with one file or several), or a list of them (`kcadm get users`), which has no credentials. Client roles,
- * required actions and attributes without a claim are left out.
+ * required actions but a new password, and attributes without a claim are left out.
  *
  * @see https://www.keycloak.org/server/importExport
  */
@@ -43,6 +43,8 @@ function toUser(user: Json, options: ReaderOptions): ReadUser {
   const attributes = objectOf(user["attributes"]);
   const actions = Array.isArray(user["requiredActions"]) ? user["requiredActions"].map(wordOf) : [];
   const federation = user["federationLink"];
+  const hash = credentials.find((each) => each.hash !== undefined)?.hash;
+  const isTemporary = actions.includes("UPDATE_PASSWORD");
   const line = compact({
     sub: id ?? subOf(username),
     username,
@@ -53,7 +55,8 @@ function toUser(user: Json, options: ReaderOptions): ReadUser {
       ...addressClaims(user["email"], user["emailVerified"]),
     }),
     ...(options.withRoles ? rolesOf(user) : {}),
-    password_hash: credentials.find((each) => each.hash !== undefined)?.hash,
+    password_hash: hash,
+    password_until: hash !== undefined && isTemporary ? temporaryUntil() : undefined,
     totp: credentials.flatMap(({ app }) => (app === undefined ? [] : [app])),
     passkeys: credentials.flatMap(({ passkey }) => (passkey === undefined ? [] : [passkey])),
     identities: objectsOf(user["federatedIdentities"]).map(({ identityProvider, userId, userName }) =>
@@ -63,7 +66,9 @@ function toUser(user: Json, options: ReaderOptions): ReadUser {
   });
   const leftOut = [
     ...credentials.flatMap((each) => (each.leftOut === undefined ? [] : [each.leftOut])),
-    ...actions.map((action) => `required action ${action}`),
+    ...actions
+      .filter((action) => action !== "UPDATE_PASSWORD" || hash === undefined)
+      .map((action) => `required action ${action}`),
     ...Object.keys(attributes)
       .filter((attribute) => attribute !== "locale")
       .map((attribute) => `attribute ${attribute}`),
@@ -71,6 +76,13 @@ function toUser(user: Json, options: ReaderOptions): ReadUser {
     ...(id === undefined ? ["id: the sub is made from the username"] : []),
   ];
   return { kind: "user", user: line, leftOut };
+}
+
+const temporaryDays = 30;
+
+/** Keycloak's temporary passwords have no end; people who do not come until then set a new password by mail. */
+function temporaryUntil(): number {
+  return Math.floor(Date.now() / 1000) + temporaryDays * 86_400;
 }
 
 /** The same at each run, so that a repeated import finds the user. */

@@ -45,11 +45,12 @@ function toUser(identity: Json, options: ReaderOptions): ReadUser {
   const phone = textOf(traits["phone"]);
   const isVerified = (value: unknown) => addresses.some((each) => each["value"] === value && isTrue(each["verified"]));
   const name = objectOf(traits["name"]);
+  const password = objectOf(credentials["password"]);
   const hash = textOf(config("password")["hashed_password"]);
   const app = appOfUrl(config("totp")["totp_url"]);
   const line = compact({
     sub: id,
-    username: textOf(traits["username"]) ?? email ?? id,
+    username: textOf(traits["username"]) ?? email ?? firstOf(password["identifiers"]) ?? id,
     status: identity["state"] === "inactive" ? "suspended" : "active",
     claims: compact({
       ...nameClaims(name["first"] ?? traits["first_name"], name["last"] ?? traits["last_name"], traits["name"]),
@@ -59,19 +60,34 @@ function toUser(identity: Json, options: ReaderOptions): ReadUser {
     }),
     password_hash: hash === undefined ? undefined : modularText(hash),
     totp: app === undefined ? [] : [app],
-    identities: objectsOf(config("oidc")["providers"]).map(({ provider, subject }) =>
+    identities: connectionsOf(objectOf(credentials["oidc"]), config("oidc")).map(([provider, subject]) =>
       identityOf(options, [provider], subject),
     ),
     created_at: secondsOf(identity["created_at"]),
     updated_at: secondsOf(identity["updated_at"]),
   });
   const leftOut = [
-    ...["webauthn", "passkey", "lookup_secret", "code"].filter((type) => hasContent(credentials[type])),
+    ...["webauthn", "passkey", "lookup_secret", "code", "saml"].filter((type) => hasContent(credentials[type])),
     ...(app === undefined && hasContent(credentials["totp"]) ? ["totp"] : []),
     ...Object.keys(traits)
       .filter((trait) => !nameTraits.includes(trait))
       .map((trait) => `trait ${trait}`),
-    ...["metadata_public", "metadata_admin"].filter((member) => hasContent(identity[member])),
+    ...(hasContent(config("password")["password"]) ? ["password, which is no hash"] : []),
+    ...["metadata_public", "metadata_admin", "external_id"].filter((member) => hasContent(identity[member])),
   ];
   return { kind: "user", user: line, leftOut };
+}
+
+function firstOf(value: unknown): string | undefined {
+  return Array.isArray(value) ? textOf(value[0]) : undefined;
+}
+
+/** Without `include_credential`, the identifiers say them: `google:2342`. */
+function connectionsOf(oidc: Json, { providers }: Json): readonly (readonly [provider: unknown, subject: unknown])[] {
+  if (Array.isArray(providers)) return objectsOf(providers).map(({ provider, subject }) => [provider, subject]);
+  const identifiers = Array.isArray(oidc["identifiers"]) ? oidc["identifiers"] : [];
+  return identifiers.flatMap((each) => {
+    const [, provider, subject] = /^([^:]+):(.+)$/.exec(textOf(each) ?? "") ?? [];
+    return provider === undefined ? [] : [[provider, subject] as const];
+  });
 }

@@ -6,6 +6,7 @@ import {
   nameClaims,
   objectOf,
   objectsOf,
+  pictureOf,
   type ReadUser,
   secondsOf,
   textOf,
@@ -15,7 +16,7 @@ import {
 const suspended: readonly unknown[] = ["SUSPENDED", "LOCKED_OUT"];
 const known = new Set([
   ...["login", "email", "firstName", "lastName", "middleName", "displayName", "nickName", "mobilePhone", "locale"],
-  ...["timezone", "profileUrl"],
+  ...["timezone", "profileUrl", "preferredLanguage"],
 ]);
 
 /**
@@ -37,7 +38,7 @@ function toUser(user: Json): ReadUser {
   const credentials = objectOf(user["credentials"]);
   const email = textOf(profile["email"]);
   const isVerified = objectsOf(credentials["emails"]).some(
-    ({ value, status }) => value === email && status === "VERIFIED",
+    ({ value, status }) => textOf(value)?.toLowerCase() === email?.toLowerCase() && status === "VERIFIED",
   );
   const provider = objectOf(credentials["provider"])["type"];
   const line = compact({
@@ -48,7 +49,8 @@ function toUser(user: Json): ReadUser {
       ...nameClaims(profile["firstName"], profile["lastName"], profile["displayName"]),
       ...{ middle_name: textOf(profile["middleName"]), nickname: textOf(profile["nickName"]) },
       ...{ phone_number: textOf(profile["mobilePhone"]), zoneinfo: textOf(profile["timezone"]) },
-      locale: textOf(profile["locale"])?.replace("_", "-"),
+      locale: (textOf(profile["preferredLanguage"]) ?? textOf(profile["locale"]))?.replace("_", "-"),
+      profile: pictureOf(profile["profileUrl"]),
       ...addressClaims(email, isVerified),
     }),
     created_at: secondsOf(user["created"]),

@@ -7,6 +7,8 @@ import { readBytes, sourceFiles, splitLines, textOfBytes } from "./source-files.
 export interface SourceForm {
   /** The members of a JSON document that are lists of records. */
   readonly lists: readonly string[];
+  /** Lists of the document itself, beside those of users, whose rows belong to users; elsewhere, a member of this name is the record's own. */
+  readonly tables?: readonly string[];
   readonly csv?: CsvForm;
 }
 
@@ -64,7 +66,7 @@ async function* readFile(
       if (!isBlank) yield parsed(piece);
     }
   } else {
-    const pieces = new JsonPieces(form.lists);
+    const pieces = new JsonPieces(form.lists, form.tables);
     for await (const chunk of chunks) {
       for (const piece of pieces.read(chunk)) yield parsed(piece);
     }

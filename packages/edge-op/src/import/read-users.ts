@@ -56,7 +56,7 @@ export async function* readUsers(
     path,
   });
   for (const { file, line, fault } of faults) yield { file, line, kind: "refused", reason: fault ?? "" };
-  for await (const record of readRecords(path, withTables(reader), onRead)) {
+  for await (const record of readRecords(path, reader, onRead)) {
     const { file, line, list, value, fault, name } = record;
     const place = { file, line };
     if (fault !== undefined)
@@ -73,14 +73,10 @@ function isTableRow({ tables = [] }: UserReader, list: string | undefined): bool
   return list !== undefined && tables.includes(list);
 }
 
-function withTables(reader: UserReader) {
-  return { ...reader, lists: [...reader.lists, ...(reader.tables ?? [])] };
-}
-
 async function readTables(reader: UserReader, path: string): Promise<ReadonlyMap<string, readonly Json[]>> {
   const tables = new Map<string, Json[]>((reader.tables ?? []).map((table) => [table, []]));
   if (tables.size === 0) return tables;
-  for await (const { list, value } of readRecords(path, withTables(reader))) {
+  for await (const { list, value } of readRecords(path, reader)) {
     if (list !== undefined && isObject(value)) tables.get(list)?.push(value);
   }
   return tables;

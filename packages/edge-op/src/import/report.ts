@@ -34,13 +34,13 @@ export class Report {
     }
   }
 
-  add(line: LineReport): void {
+  add(line: LineReport<string>): void {
     if (line.result !== "refused" && line.left_out === undefined) return;
     if (this.#file !== undefined) writeSync(this.#file, `${JSON.stringify(line)}\n`);
     else if (line.result === "refused" && !this.#call.json) this.#show(line);
   }
 
-  #show({ record, line, file, sub, name, fields = [] }: LineReport): void {
+  #show({ record, line, file, sub, name, fields = [] }: LineReport<string>): void {
     this.#shown += 1;
     if (this.#shown > mostShown) {
       this.#hidden += 1;

@@ -48,8 +48,6 @@ export interface Beside {
 
 /** **A product whose users can be read.** A reader decides about one record at a time, and needs to expect anything in it. */
 export interface UserReader extends SourceForm {
-  /** Lists whose rows belong to users; they are in memory. */
-  readonly tables?: readonly string[];
   /** A record that is none: an object around lists that it does not have. */
   isContainer?(record: Json): boolean;
   open(options: ReaderOptions, beside: Beside): ToUser | Promise<ToUser>;

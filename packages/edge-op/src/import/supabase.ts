@@ -53,14 +53,13 @@ function toUser(user: Json, identities: readonly Json[], options: ReaderOptions)
   if (isTrue(user["is_anonymous"])) return { kind: "leftOut", reason: "anonymous account" };
   const metadata = objectOf(parsedText(user["raw_user_meta_data"] ?? user["user_metadata"]));
   const hash = textOf(user["encrypted_password"]);
-  const bannedUntil = secondsOf(user["banned_until"]);
   const line = compact({
     sub: id,
     username: email ?? id,
-    status: bannedUntil !== undefined && bannedUntil > Date.now() / 1000 ? "suspended" : "active",
+    status: isBanned(user["banned_until"]) ? "suspended" : "active",
     claims: compact({
       ...nameClaims(metadata["given_name"], metadata["family_name"], metadata["full_name"] ?? metadata["name"]),
-      picture: pictureOf(metadata["avatar_url"]),
+      picture: pictureOf(metadata["avatar_url"] ?? metadata["picture"]),
       ...addressClaims(email, hasContent(user["email_confirmed_at"])),
       // It is stored without its plus sign.
       ...phoneClaims(phone?.replace(/^(?=\d)/, "+"), hasContent(user["phone_confirmed_at"])),
@@ -85,4 +84,11 @@ function toUser(user: Json, identities: readonly Json[], options: ReaderOptions)
     ...(phone !== undefined && email === undefined ? ["sign-in by telephone"] : []),
   ];
   return { kind: "user", user: line, leftOut };
+}
+
+/** A ban for ever ends in a hundred years, or at no time that can be read. */
+function isBanned(until: unknown): boolean {
+  if (!hasContent(until)) return false;
+  const endsMs = typeof until === "string" ? Date.parse(until) : Number.NaN;
+  return Number.isNaN(endsMs) || endsMs > Date.now();
 }

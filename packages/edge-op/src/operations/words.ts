@@ -77,7 +77,7 @@ const wordings: Readonly<Record<string, Wording>> = {
 };
 
 /** Operations whose command is written by hand, because it needs more than one request. */
-const byHand: readonly string[] = ["verifyAuditLog", "importUsers", "exportUsers"];
+const byHand: readonly string[] = ["verifyAuditLog", "importUsers", "exportUsers", "updateUsers"];
 
 export function isByHand(operationId: string): boolean {
   return byHand.includes(operationId);

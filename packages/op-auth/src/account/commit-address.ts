@@ -2,6 +2,7 @@ import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-even
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { takeBackLinkTo, takeBackMs } from "@edge-op/shared/mail/sealed-links";
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
+import { makeWordsOf } from "@edge-op/shared/users/search-index";
 import type { EmailAddress } from "@edge-op/shared/users/user-addresses";
 import { storedSpelling, verifiedAddress } from "@edge-op/shared/users/user-addresses";
 import type { AuthEnv } from "../runtime/auth-env.ts";
@@ -26,7 +27,7 @@ export async function commitAddress(
   person: SignedInPerson,
   { key, address }: EmailAddress,
 ): Promise<boolean> {
-  const { sub, claims } = person.user;
+  const { sub, username, claims } = person.user;
   const { env, arrivedAtMs: atMs } = context;
   const previous = verifiedAddress(claims);
   const take = takeAddress(context, sub, { key, address });
@@ -39,6 +40,7 @@ export async function commitAddress(
     recordAdminEvent(context, changed, { ifChanged: true }),
     hold,
     setClaims(context, { sub, key, address }, isOwnAddress),
+    ...makeWordsOf(env.DB, { sub, username, claims: { ...claims, email: address } }),
   ];
   const undo =
     previous === undefined || previous.key === key

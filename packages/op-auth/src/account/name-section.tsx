@@ -2,6 +2,7 @@ import { redirect } from "@edge-op/pages/respond-page";
 import { createTranslator, type Translator } from "@edge-op/pages/translator";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { Settings } from "@edge-op/shared/config/settings";
+import { makeWordsOf } from "@edge-op/shared/users/search-index";
 import type { User } from "@edge-op/shared/users/user";
 import type { PageRequest } from "../pages/frame.ts";
 import { basisOf } from "../session/signed-in-person.ts";
@@ -69,7 +70,7 @@ export function NameSection(props: {
 export function changeName(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
     const { context } = at;
-    const { sub } = person.user;
+    const { sub, username, claims } = person.user;
     const { env, arrivedAtMs: atMs, settings } = context;
     const name = readName(form.get("name"));
     if (name === undefined || !mayChangeName(settings)) return redirect(accountWith("name-not-changed"));
@@ -84,7 +85,12 @@ export function changeName(at: PageRequest): Promise<Response> {
       { ifChanged: true },
     );
     const guards = [whileInForce(env.DB, basisOf(person))] as const;
-    await changeAs(context, guards, [update, event], { changes: [{ kind: "user", id: sub }] });
+    await changeAs(
+      context,
+      guards,
+      [update, event, ...makeWordsOf(env.DB, { sub, username, claims: { ...claims, name } })],
+      { changes: [{ kind: "user", id: sub }] },
+    );
     wakeAuditLog(context);
     return redirect(accountWith("name-changed"));
   });

@@ -6,6 +6,7 @@ import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-even
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { retiredHash } from "@edge-op/shared/users/retired-subs";
+import { makeWordsOf } from "@edge-op/shared/users/search-index";
 import type { UserClaims } from "@edge-op/shared/users/user";
 import { type EmailAddress, insertAddress, parseEmailAddress } from "@edge-op/shared/users/user-addresses";
 import type { AuthEnv } from "../runtime/auth-env.ts";
@@ -48,6 +49,7 @@ export async function insertPerson(
     credential,
     ...(invitation === undefined ? [] : useInvitation(DB, sub, invitation)),
     recordAdminEvent(context, signedUp),
+    ...makeWordsOf(DB, { sub, username: email, claims }),
   ];
   try {
     await queryDatabase(() => DB.batch(statements));

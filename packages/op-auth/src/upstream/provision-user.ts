@@ -5,6 +5,7 @@ import { callHook, type HooksBindings, isHookEnabled, type SignUpEvent } from "@
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
+import { makeWordsOf } from "@edge-op/shared/users/search-index";
 import { insertAddress, parseEmailAddress } from "@edge-op/shared/users/user-addresses";
 import { canonicalUsername } from "@edge-op/shared/users/username";
 import type { AuthEnv } from "../runtime/auth-env.ts";
@@ -53,7 +54,9 @@ export async function provisionUser(
   );
   const link = insertIdentity(env.DB, { upstreamId, issuer, subject, sub, label: labelOf(person), atMs: arrivedAtMs });
   const verified = believed === undefined ? [] : insertAddress(env.DB, sub, believed, arrivedAtMs);
-  const [inserted] = await queryDatabase(() => env.DB.batch([insert, event, link, ...verified]));
+  const [inserted] = await queryDatabase(() =>
+    env.DB.batch([insert, event, link, ...verified, ...makeWordsOf(env.DB, { sub, username, claims })]),
+  );
   wakeAuditLog(context);
   if (inserted?.meta.changes !== 0) announceSignUp(context, { sub, username, claims, method: "upstream" });
 }

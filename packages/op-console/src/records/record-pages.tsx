@@ -98,6 +98,7 @@ export function recordPage<Shown extends object>(spec: RecordSpec<Shown>): Conso
       const children = (
         <>
           <RecordHead kind={t(spec.kind)} name={spec.nameOf(record)} />
+          {noteOf(t, record) && <p class="note bad">{noteOf(t, record)}</p>}
           <Done t={t} query={query} />
           <Facts t={t} facts={factsOf(at, spec, record)} />
           <Actions actions={actionsOf(at, spec, record)} />

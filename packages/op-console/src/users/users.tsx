@@ -17,7 +17,13 @@ const users: RecordSpec<UserResource> = {
   ends: { create: "user.createEnds", edit: "user.editEnds", delete: "user.deleteEnds", disable: "user.suspendEnds" },
   verbs: { disable: "user.suspend", enable: "user.release" },
   conditions: {
-    ...{ username: "user.byUsername", email: "user.byEmail", name: "user.byName", sub: "user.bySub" },
+    ...{
+      search: "user.bySearch",
+      username: "user.byUsername",
+      email: "user.byEmail",
+      name: "user.byName",
+      sub: "user.bySub",
+    },
     status: "user.byStatus",
   },
   fields: [

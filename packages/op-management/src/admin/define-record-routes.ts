@@ -4,9 +4,9 @@ import * as z from "zod";
 import type { Columns } from "./columns.ts";
 import { type AdminCall, type AdminRoute, type AdminRouteSpec, defineRoute } from "./define-route.ts";
 import { formatEtag, requireMatch } from "./entity-tags.ts";
-import { type ListCondition, listQuery, rowCondition } from "./list-conditions.ts";
+import { type ListCondition, type ListSearch, listQuery, rowCondition } from "./list-conditions.ts";
 import { mergePatchOf } from "./merge-patch.ts";
-import { cutPage, nextCursor, readCursor } from "./paging.ts";
+import { cutPage, nextCursor, nextOf, readCursor } from "./paging.ts";
 import { retryOnConflict } from "./retry-on-conflict.ts";
 import type { BesideRecord, RecordOf, VersionedTable } from "./versioned-table.ts";
 
@@ -16,6 +16,11 @@ export type PatchCall = AdminCall<JsonObject, undefined>;
 export interface RecordPatch<Members extends Columns> extends BesideRecord {
   readonly changed: Partial<RecordOf<Members>>;
 }
+
+const incomplete = z
+  .literal(true)
+  .exactOptional()
+  .describe("The search does not know some records yet, which an earlier release has written: search again.");
 
 type Verb = "create" | "list" | "read" | "update" | "remove";
 type Beside = Pick<AdminRouteSpec<z.ZodType, z.ZodType, z.ZodType>, "errorCode" | "faultsBeside">;
@@ -41,6 +46,8 @@ interface RecordRoutes<
   readonly created?: Created;
   /** The conditions that a list may have, one at a time, by the names of their query parameters. */
   readonly conditions?: Readonly<Record<string, ListCondition>>;
+  /** In place of a condition. */
+  readonly search?: ListSearch;
   /** The error code of a creation and of a patch. */
   readonly errorCode?: Beside["errorCode"];
   readonly faultsBeside?: Readonly<Record<"create" | "update", NonNullable<Beside["faultsBeside"]>>>;
@@ -123,14 +130,30 @@ export function defineRecordRoutes<
     operationId: `list${title}s`,
     summary: summaries.list,
     scope,
-    query: listQuery(kind.conditions),
+    query: listQuery(kind.conditions, kind.search),
     response: {
       status: 200,
       description: `A page of ${noun}s.`,
-      schema: z.strictObject({ [`${noun}s`]: z.array(shown), next_cursor: nextCursor }).meta({ id: `${title}List` }),
+      schema: z
+        .strictObject({ [`${noun}s`]: z.array(shown), next_cursor: nextCursor, ...(kind.search && { incomplete }) })
+        .meta({ id: `${title}List` }),
     },
     async handle({ context, query: { cursor, limit, ...given } }) {
-      const condition = rowCondition(kind.conditions, given);
+      const { search, ...others } = given as { readonly search?: string };
+      if (kind.search !== undefined && search !== undefined) {
+        const { DB } = context.env;
+        const { places, next, isIncomplete } = await kind.search.find(DB, search, {
+          after: readCursor(cursor),
+          count: limit,
+        });
+        const found = await table.findAll(
+          DB,
+          places.map(({ key }) => key),
+        );
+        const more = { ...(next && nextOf(next)), ...(isIncomplete === true && { incomplete: true }) };
+        return { body: { [`${noun}s`]: found.map(show), ...more } };
+      }
+      const condition = rowCondition(kind.conditions, others);
       const page = { after: readCursor(cursor), count: limit + 1, condition: condition ?? undefined };
       const rows = condition === null ? [] : await table.list(context.env.DB, page);
       const { page: cut, next } = cutPage(rows, limit, ({ place }) => place);
@@ -156,7 +179,9 @@ export function defineRecordRoutes<
     body: mergePatchOf(kind.writable, ["status"]).meta({ id: `${title}Patch` }),
     response: { status: 200, description: kind.now ?? `The ${noun} as it is now.`, schema: shown, headers: ["ETag"] },
     ...besideOf(kind, "update"),
-    handle: async (call) => respond(await applyPatch(call)),
+    // A patch without members is no change: no version, no event.
+    handle: async (call) =>
+      respond(Object.keys(call.body).length === 0 ? await requireVersion(call) : await applyPatch(call)),
   });
   const remove = defineRoute({
     method: "DELETE",

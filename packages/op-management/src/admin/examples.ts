@@ -69,6 +69,7 @@ export const exampleBodies: Readonly<Record<string, unknown>> = {
       },
     ],
   },
+  updateUsers: { users: [{ sub: "u1cLmU5bGqTzqyG9bqk8Xyg", attributes: { cost_centre: "4711" } }] },
   eraseUser: { confirm: "u1cLmU5bGqTzqyG9bqk8Xyg" },
   createInvitation: { email: "maria@example.com", name: "Maria Muster", groups: ["staff"], locale: "de" },
   replaceRole: { permissions: ["articles:write"] },

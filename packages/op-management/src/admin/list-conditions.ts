@@ -12,6 +12,23 @@ export interface ListCondition {
   toStored?(text: string): string | undefined;
 }
 
+/** A page of a search: the keys of its records, and its end, if there may be more. */
+export interface FoundPage {
+  readonly places: readonly { readonly key: string; readonly place: string }[];
+  readonly next: string | undefined;
+  readonly isIncomplete?: boolean;
+}
+
+/** **A search over several columns**, with an index of its own. */
+export interface ListSearch {
+  readonly schema: z.ZodType<string | undefined>;
+  find(
+    database: D1Database,
+    text: string,
+    page: { readonly after: string; readonly count: number },
+  ): Promise<FoundPage>;
+}
+
 const begins = "Or its beginning, followed by `*`.";
 
 /** The parameter of a condition on text. */
@@ -24,9 +41,12 @@ export function lowerAscii(text: string): string {
   return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
-export function listQuery(conditions: Readonly<Record<string, ListCondition>> = {}) {
-  const names = Object.keys(conditions);
-  const parameters = Object.fromEntries(Object.entries(conditions).map(([name, { schema }]) => [name, schema]));
+export function listQuery(conditions: Readonly<Record<string, ListCondition>> = {}, search?: ListSearch) {
+  const parameters = {
+    ...(search && { search: search.schema }),
+    ...Object.fromEntries(Object.entries(conditions).map(([name, { schema }]) => [name, schema])),
+  };
+  const names = Object.keys(parameters);
   return z
     .strictObject({ ...pageQuery.shape, ...parameters })
     .refine((query) => names.filter((name) => Reflect.get(query, name) !== undefined).length <= 1, {

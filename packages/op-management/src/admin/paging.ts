@@ -27,5 +27,10 @@ export function cutPage<Row>(rows: readonly Row[], limit: number, id: (row: Row)
   const page = rows.slice(0, limit);
   const last = page.at(-1);
   const more = rows.length > limit && last !== undefined;
-  return { page, next: more ? { next_cursor: encodeBase64Url(encodeUtf8(id(last))) } : {} };
+  return { page, next: more ? nextOf(id(last)) : {} };
+}
+
+/** The cursor of the page after a place. */
+export function nextOf(place: string) {
+  return { next_cursor: encodeBase64Url(encodeUtf8(place)) };
 }

@@ -124,6 +124,21 @@ export class VersionedTable<Members extends Columns> {
     return results.map((row) => ({ record: this.#read(row), place: String(row["place"]) }));
   }
 
+  /** The records with these keys, in this order; those that do not exist are left out. */
+  async findAll(database: D1Database, keys: readonly string[]): Promise<RecordOf<Members>[]> {
+    if (keys.length === 0) return [];
+    const { results } = await queryDatabase(() =>
+      database
+        .prepare(
+          `SELECT ${this.#selected} FROM ${this.#options.name} WHERE ${this.#key} IN (SELECT value FROM json_each(?1))`,
+        )
+        .bind(JSON.stringify(keys))
+        .all<Readonly<Record<string, unknown>>>(),
+    );
+    const found = new Map(results.map((row) => this.#read(row)).map((record) => [this.keyOf(record), record]));
+    return keys.flatMap((key) => found.get(key) ?? []);
+  }
+
   /** A statement that fails, together with its transaction, if the condition is true of the record, whose key is `?1`. */
   refuseIf(database: D1Database, key: string, condition: string, ...values: readonly unknown[]): D1PreparedStatement {
     const { name, document } = this.#options;

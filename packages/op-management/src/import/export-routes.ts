@@ -37,6 +37,7 @@ const rowSchema = z.strictObject({
   created_at: ms,
   updated_at: ms,
   password_hash: z.string().nullable(),
+  password_until: ms.nullable(),
   roles: listed(z.string()),
   groups: listed(z.string()),
   passkeys: listed(
@@ -66,6 +67,7 @@ function rowsOf(table: string, members: string): string {
 /** A page of users with everything that an import can restore, in one query. */
 const selectPage = `SELECT u.sub, u.username, u.status, u.claims, u.created_at_ms AS created_at, u.updated_at_ms AS updated_at,
     (SELECT hash FROM user_passwords WHERE sub = u.sub) AS password_hash,
+    (SELECT temporary_until_ms FROM user_passwords WHERE sub = u.sub) AS password_until,
     (SELECT json_group_array(role ORDER BY role) FROM user_roles WHERE sub = u.sub) AS roles,
     (SELECT json_group_array(group_name ORDER BY group_name) FROM user_groups WHERE sub = u.sub) AS groups,
     ${rowsOf(
@@ -127,7 +129,16 @@ interface Opening {
 
 async function toLine(
   { env, requestId }: Opening,
-  { sub, password_hash: hash, passkeys, totp, recovery_codes: codes, identities, ...row }: z.output<typeof rowSchema>,
+  {
+    sub,
+    password_hash: hash,
+    password_until: until,
+    passkeys,
+    totp,
+    recovery_codes: codes,
+    identities,
+    ...row
+  }: z.output<typeof rowSchema>,
 ): Promise<{ readonly line: UserLine; readonly isComplete: boolean }> {
   const apps = await Promise.all(
     totp.map(async ({ factor_id: id, secret, ...times }) => {
@@ -142,6 +153,7 @@ async function toLine(
     sub,
     ...row,
     ...(hash === null ? {} : { password_hash: hash }),
+    ...(until === null ? {} : { password_until: until }),
     passkeys: passkeys.map(({ imported, ...passkey }) => ({ ...withoutNull(passkey), own: !imported })),
     totp: apps.flat(),
     ...(set === undefined ? {} : { recovery_codes: set }),

@@ -7,7 +7,7 @@ import { commitChange } from "../admin/commit-change.ts";
 import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-route.ts";
 import { exampleOf } from "../admin/examples.ts";
 import { mayBeConflict } from "../admin/retry-on-conflict.ts";
-import { refuseGreaterRoles, requireAuthorityOverRoles } from "../roles/role-authority.ts";
+import { findWithoutPermissions, refuseGreaterRoles, requireAuthorityOverRoles } from "../roles/role-authority.ts";
 import { type CheckedLine, checkLines } from "./check-lines.ts";
 import { type UserLine, userLineSchema } from "./import-schema.ts";
 import { insertLines } from "./insert-lines.ts";
@@ -47,6 +47,10 @@ const importSchema = z
     created: z.int().describe("Users that were created; with `dry_run`, that would be."),
     exists: z.int(),
     refused: z.int(),
+    without_permissions: z
+      .array(z.string())
+      .exactOptional()
+      .describe("Roles of the lines that give no permission here, and groups that give no role: `role editor`."),
     digest: z.string().describe("SHA-256 of the created lines, base64url, as in the audit log."),
     results: z.array(resultSchema).describe("In the order of the lines."),
   })
@@ -79,6 +83,7 @@ const importUsers = defineRoute({
     const lines = users.map((line) => (line instanceof InvalidLine ? undefined : line));
     const [roles, groups] = listed(lines.map((line) => ({ line })));
     if (roles.length + groups.length > 0) await requireAuthorityOverRoles(call, roles, groups);
+    const without = await findWithoutPermissions(call.context.env.DB, roles, groups);
     const { checked, digest } = await importLines(call, lines, isDryRun);
     const results = users.map((line, index) =>
       line instanceof InvalidLine
@@ -87,7 +92,8 @@ const importUsers = defineRoute({
     );
     const count = (result: (typeof results)[number]["result"]) =>
       results.filter((each) => each.result === result).length;
-    return { body: { created: count("created"), exists: count("exists"), refused: count("refused"), digest, results } };
+    const counts = { created: count("created"), exists: count("exists"), refused: count("refused") };
+    return { body: { ...counts, ...(without.length === 0 ? {} : { without_permissions: without }), digest, results } };
   },
 });
 

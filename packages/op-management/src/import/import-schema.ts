@@ -90,6 +90,9 @@ export const userLineSchema = z
     roles: rbacNames.exactOptional(),
     groups: rbacNames.exactOptional(),
     password_hash: passwordHash.exactOptional(),
+    password_until: seconds
+      .exactOptional()
+      .describe("The password is temporary: it works until then, and only to set another one."),
     passkeys: z.array(passkey).max(20).exactOptional(),
     totp: z.array(app).max(5).exactOptional(),
     recovery_codes: recoveryCodes.exactOptional(),

@@ -5,6 +5,7 @@ import { keyFingerprint } from "@edge-op/shared/secrets/deployment-facts";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { sealText } from "@edge-op/shared/secrets/seal";
 import { factorSeal } from "@edge-op/shared/users/factors";
+import { searchSource, wordsOf } from "@edge-op/shared/users/search-words";
 import { storedSpelling } from "@edge-op/shared/users/user-addresses";
 import type { PreparedLine } from "./check-lines.ts";
 
@@ -12,11 +13,12 @@ type Row = Readonly<Record<string, string | number | null>>;
 
 /** The columns of each table that an import writes, in the order of their dependence. Columns that are not named have their defaults. */
 const columns = {
-  users: ["sub", "username", "username_key", "status", "claims", "created_at_ms", "updated_at_ms"],
+  users: ["sub", "username", "username_key", "status", "claims", "created_at_ms", "updated_at_ms", "searched"],
+  user_search: ["word", "sub"],
   user_addresses: ["address_key", "sub", "address", "verified_at_ms"],
   user_roles: ["sub", "role"],
   user_groups: ["sub", "group_name"],
-  user_passwords: ["sub", "hash", "updated_at_ms"],
+  user_passwords: ["sub", "hash", "updated_at_ms", "temporary_until_ms"],
   webauthn_credentials: [
     ...["credential_id", "sub", "public_key", "sign_count", "transports", "backed_up", "name"],
     ...["created_at_ms", "last_used_at_ms", "imported"],
@@ -91,6 +93,7 @@ interface Arrival {
 async function rowsOf(env: MasterKeyBindings, prepared: PreparedLine, { atMs, sealedBy }: Arrival): Promise<Rows> {
   const { line, address, identities } = prepared;
   const { sub, username, status = "active", claims = {}, recovery_codes: codes } = line;
+  const source = searchSource({ sub, username, claims });
   const createdMs = toMs(line.created_at) ?? atMs;
   const updatedMs = Math.max(createdMs, toMs(line.updated_at) ?? createdMs);
   const times = (used: { readonly created_at?: number; readonly last_used_at?: number }) => ({
@@ -108,9 +111,10 @@ async function rowsOf(env: MasterKeyBindings, prepared: PreparedLine, { atMs, se
     users: [
       {
         ...{ sub, username, username_key: prepared.usernameKey, status, claims: text },
-        ...{ created_at_ms: createdMs, updated_at_ms: updatedMs },
+        ...{ created_at_ms: createdMs, updated_at_ms: updatedMs, searched: JSON.stringify(source) },
       },
     ],
+    user_search: wordsOf(source).map((word) => ({ word, sub })),
     user_addresses:
       address === undefined
         ? []
@@ -118,7 +122,14 @@ async function rowsOf(env: MasterKeyBindings, prepared: PreparedLine, { atMs, se
     user_roles: (line.roles ?? []).map((role) => ({ sub, role })),
     user_groups: (line.groups ?? []).map((group) => ({ sub, group_name: group })),
     user_passwords:
-      line.password_hash === undefined ? [] : [{ sub, hash: line.password_hash, updated_at_ms: updatedMs }],
+      line.password_hash === undefined
+        ? []
+        : [
+            {
+              ...{ sub, hash: line.password_hash, updated_at_ms: updatedMs },
+              temporary_until_ms: toMs(line.password_until) ?? null,
+            },
+          ],
     webauthn_credentials: (line.passkeys ?? []).map((passkey) => ({
       ...{ credential_id: passkey.credential_id, sub, public_key: passkey.public_key },
       ...{ sign_count: passkey.sign_count ?? 0, transports: JSON.stringify(passkey.transports ?? []) },

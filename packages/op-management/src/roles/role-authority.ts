@@ -29,6 +29,25 @@ export async function requireAuthorityOverRoles(
   );
 }
 
+/** Roles that give no permission, and groups that give no role: often misspelt. Cost: 1 D1, with roles or groups. */
+export async function findWithoutPermissions(
+  database: D1Database,
+  roles: readonly string[],
+  groups: readonly string[],
+): Promise<string[]> {
+  if (roles.length + groups.length === 0) return [];
+  const { results } = await queryDatabase(() =>
+    database
+      .prepare(
+        `SELECT 'role ' || value AS name FROM json_each(?1) WHERE NOT EXISTS (SELECT 1 FROM role_permissions WHERE role = value)
+           UNION ALL SELECT 'group ' || value FROM json_each(?2) WHERE NOT EXISTS (SELECT 1 FROM group_roles WHERE group_name = value)`,
+      )
+      .bind(JSON.stringify(roles), JSON.stringify(groups))
+      .all<{ readonly name: string }>(),
+  );
+  return results.map(({ name }) => name);
+}
+
 /**
  * A statement that fails, together with its transaction, if the roles and groups that a person gets have got an admin scope that the actor lacks since
  * {@link requireAuthorityOverRoles}.

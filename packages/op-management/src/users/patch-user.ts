@@ -8,6 +8,7 @@ import { endUserSessions } from "@edge-op/shared/sessions/user-sessions";
 import type { UserAttributes } from "@edge-op/shared/users/attributes";
 import { deletePassword, savePassword } from "@edge-op/shared/users/credentials";
 import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
+import { makeWordsOf } from "@edge-op/shared/users/search-index";
 import type { UserClaims } from "@edge-op/shared/users/user";
 import type { PatchCall } from "../admin/define-record-routes.ts";
 import { nextVersion } from "../admin/entity-tags.ts";
@@ -42,6 +43,7 @@ export function patchUser(call: PatchCall) {
     const { username } = changed;
     if (username !== known.username && (await isUsernameTaken(DB, username, sub))) throw takenError("username");
     const statements = [
+      ...(body.username === undefined && body.claims === undefined ? [] : makeWordsOf(DB, changed)),
       ...keepAddress(DB, changed, known),
       ...(await keepAttributes(DB, sub, writtenAttributes(body), changed.attributes)),
       ...(body.roles === undefined && body.groups === undefined
@@ -72,7 +74,7 @@ export function forgetAccess(database: D1Database, sub: string): D1PreparedState
 }
 
 /** Members that the patch does not name are kept as stored: their schema has validated them, and no member depends on another. */
-function applyPatch(known: StoredUser, patch: JsonObject, atMs: number): StoredUser {
+export function applyPatch(known: StoredUser, patch: JsonObject, atMs: number): StoredUser {
   const { password, ...rest } = patch;
   if (Object.keys(rest).every((name) => name === "status")) {
     const status = rest.status === undefined ? known.status : rest.status === "suspended" ? "suspended" : "active";

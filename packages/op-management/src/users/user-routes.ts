@@ -4,6 +4,7 @@ import { nowMs } from "@edge-op/shared/runtime/clock";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
 import { savePassword } from "@edge-op/shared/users/credentials";
 import { retiredHash, retireSub } from "@edge-op/shared/users/retired-subs";
+import { makeWordsOf } from "@edge-op/shared/users/search-index";
 import type * as z from "zod";
 import { defineRecordRoutes } from "../admin/define-record-routes.ts";
 import type { AdminCall, AdminRoute } from "../admin/define-route.ts";
@@ -12,9 +13,10 @@ import { replaceAssignment, userGroups, userRoles } from "../roles/assignment-st
 import { refuseGreaterRoles, requireAuthorityOverRoles } from "../roles/role-authority.ts";
 import { patchUser } from "./patch-user.ts";
 import { requireAcceptablePassword } from "./require-acceptable-password.ts";
+import { searchUsers } from "./search-users.ts";
 import { keepAddress } from "./user-address.ts";
 import { keepAttributes } from "./user-attributes.ts";
-import { userConditions, userCreateSchema, userSchema, writableUser } from "./user-schema.ts";
+import { userConditions, userCreateSchema, userSchema, userSearch, writableUser } from "./user-schema.ts";
 import { refuseTakenSub, type StoredUser, users } from "./user-table.ts";
 
 /**
@@ -39,6 +41,7 @@ export const userRoutes: readonly AdminRoute[] = defineRecordRoutes({
   createBody: userCreateSchema,
   shown: userSchema,
   conditions: userConditions,
+  search: { schema: userSearch, find: searchUsers },
   show: ({
     sub,
     username,
@@ -96,6 +99,7 @@ async function createUser(call: AdminCall<z.output<typeof userCreateSchema>, und
   await users.create(call, record, {
     statements: [
       refuseTakenSub(env.DB, sub, await retiredHash(env, sub)),
+      ...makeWordsOf(env.DB, record),
       ...keepAddress(env.DB, record, undefined),
       ...written,
       ...(roles.length + groups.length > 0 ? [refuseGreaterRoles(call, roles, groups)] : []),

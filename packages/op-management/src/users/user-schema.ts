@@ -85,6 +85,15 @@ export const userSchema = z
     ],
   });
 
+export const userSearch = z
+  .string()
+  .min(1)
+  .max(512)
+  .optional()
+  .describe(
+    "The sub of a user, or words, each of which begins a name, the address or the username of one: `ann mul` finds Ánn Müller. Letters of either case and with marks are the same. A page may be short and have a next one.",
+  );
+
 export const userConditions = {
   status: { schema: status.optional().describe("Users with this status."), column: "status", match: "exact" },
   sub: { schema: textParameter("A user's sub."), column: "sub", match: "text" },

@@ -91,12 +91,12 @@ export class DatabaseBackup {
 
   async #start(atMs: number): Promise<Progress> {
     const select = this.#env.DB.prepare(
-      `SELECT name, (SELECT json_group_array(name) FROM pragma_table_info(m.name)) AS columns,
+      `SELECT name, (SELECT json_group_array(name) FROM pragma_table_info(m.name) WHERE name <> 'searched') AS columns,
               (SELECT json_group_array(name) FROM (SELECT name FROM pragma_table_info(m.name) WHERE pk > 0 ORDER BY pk)) AS key,
               (SELECT json_group_array(json_object('column', "from", 'table', "table", 'key', "to"))
                  FROM pragma_foreign_key_list(m.name)) AS refs
          FROM sqlite_master AS m
-        WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_' AND substr(name, 1, 3) NOT IN ('_cf', 'd1_') ORDER BY ${first}`,
+        WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_' AND substr(name, 1, 3) NOT IN ('_cf', 'd1_') AND name <> 'user_search' ORDER BY ${first}`,
     );
     const { results } = await queryDatabase(() =>
       select.all<Readonly<Record<"name" | "columns" | "key" | "refs", string>>>(),

@@ -15,8 +15,9 @@ export const personalTables: readonly PersonalTable[] = [
   {
     table: "users",
     exported: ["sub", "username", "status", "claims", "attributes", "created_at_ms", "updated_at_ms", "deletes_at_ms"],
-    withheld: ["username_key", "factor_epoch"],
+    withheld: ["username_key", "factor_epoch", "searched"],
   },
+  { table: "user_search", exported: ["word"], withheld: ["sub"] },
   {
     table: "user_addresses",
     exported: ["address_key", "address", "verified_at_ms", "held_until_ms"],
