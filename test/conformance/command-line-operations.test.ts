@@ -245,7 +245,7 @@ describe("every operation has a command", () => {
         ([, words = ""]) => ({ path, words }),
       ),
     );
-    expect(inPages.length).toBeGreaterThan(80);
+    expect(inPages.length).toBeGreaterThan(60);
     const begins = (words: string) =>
       names.some((name) => `${words} `.startsWith(`${name} `) || name.startsWith(`${words} `));
     expect(

@@ -28,7 +28,7 @@ export function basisOf({ user: { sub }, session: { sid }, sessionId }: SignedIn
 }
 
 /**
- * **The session of a browser's cookie and its user**, for pages: a decision of its own, so that it may be made beside another one of the same request.
+ * **The session of a browser's cookie and its user**, for pages: a decision of its own, so that it may be made in parallel with another one of the same request.
  * Cost: 1 object call. Calls that follow one another: 3 in a cold isolate, 2 after a pause, 1 in a busy one; none without a cookie.
  */
 export async function decidePerson({ context, isolate, request }: PersonRequest): Promise<SignedInPerson | undefined> {

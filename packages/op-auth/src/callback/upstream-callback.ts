@@ -22,7 +22,7 @@ import { type Transaction, takeTransaction } from "../upstream/transaction.ts";
 /**
  * **`GET /upstream/{id}/callback`**: a person comes back from an upstream provider. The `state` names a transaction, which is taken once; its flow opens
  * only in the browser that began it. Then the flow continues as after any other sign-in.
- * Cost: 1 object call, in a cold isolate 2 beside each other, then up to 4 fetches of the upstream provider's server, then that of {@link signInUpstream}; then as in proceed.ts. Calls of stores
+ * Cost: 1 object call, in a cold isolate 2 in parallel, then up to 4 fetches of the upstream provider's server, then that of {@link signInUpstream}; then as in proceed.ts. Calls of stores
  * that follow one another in a busy isolate: 3 to the code for the client, 4 to the sign-in page that asks to connect an account.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#AuthResponseValidation

@@ -35,7 +35,7 @@ interface Match {
 /**
  * **Verifies a code of a person who has proven something else**: six digits of an app, or a recovery code, in the field of either. Every code that is not accepted has the same
  * result: one that is wrong, was used before, or belongs to a factor that the person does not have.
- * Cost: 1 object call and 1 D1 call beside each other, then 1 D1 call that spends the code. A correct attempt is released in the background; a wrong one
+ * Cost: 1 object call and 1 D1 call in parallel, then 1 D1 call that spends the code. A correct attempt is released in the background; a wrong one
  * costs 1 object call more, and a recovery code tell-person.ts.
  */
 export async function verifyCode(at: FlowRequest, browser: Browser, sub: string, typed: string): Promise<CodeResult> {

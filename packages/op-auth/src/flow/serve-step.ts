@@ -229,7 +229,7 @@ export async function readStep(at: FlowRequest, { flow, browser }: OpenFlow): Pr
   const { purpose } = flow;
   let known: Promise<SignedInPerson | undefined> | undefined;
   const person = () => (known ??= decidePerson(at));
-  // Almost every page and form needs the person: the session is read beside what follows.
+  // Almost every page and form needs the person: the session is read in parallel with what follows.
   void person().catch(() => {});
   void isolate.upstreams.readAhead(context);
   if (purpose.kind === "account") {

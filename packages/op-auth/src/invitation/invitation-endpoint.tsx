@@ -29,7 +29,7 @@ export async function showInvitation(at: FlowRequest): Promise<Response> {
 
 /**
  * **`POST /invitation`**: begins the sign-up of the invited person, whose address the link has proven. The invitation is used when the account is created. Cost: 2
- * D1 calls beside each other.
+ * D1 calls in parallel.
  */
 export async function acceptInvitation(at: FlowRequest): Promise<Response> {
   const { context, request } = at;

@@ -23,7 +23,7 @@ export async function findBasis(at: StepRequest): Promise<Basis | undefined> {
   return person && basisOf(person);
 }
 
-/** The access that the person has allowed the client, read beside a proof, so that the decision after it needs no call. Cost: 1 D1 call. */
+/** The access that the person has allowed the client, read in parallel with a proof, so that the decision after it needs no call. Cost: 1 D1 call. */
 export async function findAllowed({ context, authorization }: StepRequest, sub: string): Promise<readonly string[]> {
   if (authorization === undefined) return [];
   return (await findConsent(context.env.DB, sub, authorization.client.clientId))?.allowed ?? [];

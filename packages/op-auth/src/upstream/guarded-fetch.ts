@@ -7,7 +7,7 @@ export class UpstreamUnreachable extends Error {}
 /** Headers of the response as it was sent, whose body is decoded here; and the challenge of a 401, which hides the error in the body from the library. */
 const droppedHeaders = ["content-encoding", "content-length", "transfer-encoding", "www-authenticate"];
 
-/** **The one fetcher of URLs of others, in the form that openid-client calls** (ADR 46): bounded in time and size, public hosts, no redirects. */
+/** **The one fetcher of URLs of others, in the form that openid-client calls** (ADR 47): bounded in time and size, public hosts, no redirects. */
 export function guardedFetch(issuer: string): CustomFetch {
   return async (url, { method, headers, body }) => {
     const text = body === undefined || body === null ? {} : { body: String(body) };

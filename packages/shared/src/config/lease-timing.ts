@@ -34,7 +34,7 @@ export const leaseTiming: LeaseTiming = {
 export const controlLeaseMs = 10_000;
 
 /**
- * **The share of a lease for which its renewal is held while there is no news** (ADR 24). The rest allows for delays of the next lease: the round
+ * **The share of a lease for which its renewal is held while there is no news** (ADR 22). The rest allows for delays of the next lease: the round
  * trip, the drift of two clocks (4 % of the held time), a pause of either side. No request waits for it; if it is not enough, requests are checked
  * exactly. It does not allow for a second attempt: if a relay does not respond, requests go to the shards, and otherwise to exact checks.
  */

@@ -56,7 +56,7 @@ export interface RelayStatistics extends RevocationStatistics {
 }
 
 /**
- * **The RPC interface of a `RevocationRelay`**: it holds leases on all revocation shards and gives leases on all of them to isolates (ADR 24). It
+ * **The RPC interface of a `RevocationRelay`**: it holds leases on all revocation shards and gives leases on all of them to isolates (ADR 22). It
  * has no storage: `instance` names one run of it, and its versions have a meaning only within that run.
  */
 export interface RevocationRelayRpc extends FactsRpc {

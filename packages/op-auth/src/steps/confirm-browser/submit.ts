@@ -6,7 +6,7 @@ import { findAllowed } from "../subject.ts";
 import { beginConfirmBrowser } from "./begin.ts";
 
 /**
- * **A posted code**, of the person whose password was proven in this flow: nobody is named here. Cost: as in judge-code.ts, beside it 1 D1 call for the
+ * **A posted code**, of the person whose password was proven in this flow: nobody is named here. Cost: as in judge-code.ts, in parallel 1 D1 call for the
  * consent; 1 object call for another code.
  */
 export async function submitConfirmBrowser(at: StepRequest, form: Form): Promise<StepResult> {

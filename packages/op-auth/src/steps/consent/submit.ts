@@ -7,7 +7,7 @@ import { writeAs } from "../../person/write-as.ts";
 import type { StepRequest, StepResult } from "../step.ts";
 
 /**
- * **The decision**: allow, deny, or sign in to another account. A consent is stored for this client and these scopes. Cost: 1 D1 call beside those of
+ * **The decision**: allow, deny, or sign in to another account. A consent is stored for this client and these scopes. Cost: 1 D1 call in parallel with those of
  * the response, 2 for the first consent to a client that no administrator registered.
  */
 export async function submitConsent(

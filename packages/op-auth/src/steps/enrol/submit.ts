@@ -3,7 +3,7 @@ import { confirmSetup } from "../../factors/app-setup.ts";
 import type { StepRequest, StepResult } from "../step.ts";
 import { findAllowed, findBasis, findSubject } from "../subject.ts";
 
-/** **The first code of a new app**, which stores it. Cost: 2 D1 calls beside each other. */
+/** **The first code of a new app**, which stores it. Cost: 2 D1 calls in parallel. */
 export async function submitEnrol(at: StepRequest, form: Form): Promise<StepResult> {
   if (form.get("cancel") !== undefined) return { kind: "refuse", code: "access_denied", reason: "person-denied" };
   const { context, isolate, browser, flow } = at;

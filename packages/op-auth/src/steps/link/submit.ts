@@ -9,7 +9,7 @@ import { findAllowed, findBasis, findSubject } from "../subject.ts";
 
 /**
  * **The decision to connect an identity elsewhere**, of the person who has proven the account in this flow. To connect it they prove the account at its level,
- * also where a sign-in needs less. An identity that cannot be connected any more is no reason to stop. Cost: 1 D1 call, beside it that of link-identity.ts.
+ * also where a sign-in needs less. An identity that cannot be connected any more is no reason to stop. Cost: 1 D1 call, in parallel that of link-identity.ts.
  */
 export async function submitLink(at: DecidedRequest, form: Form): Promise<StepResult> {
   const { link } = at.flow.marks;

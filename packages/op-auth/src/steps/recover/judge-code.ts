@@ -12,7 +12,7 @@ interface ProvenMailbox {
 }
 
 /**
- * **Judges the code of a mailbox, and finds whose it is.** Cost: 1 object call; for the right code 1 D1 call after it, and 1 object call beside these with a session
+ * **Judges the code of a mailbox, and finds whose it is.** Cost: 1 object call; for the right code 1 D1 call after it, and 1 object call in parallel with these with a session
  * cookie.
  */
 export async function judgeCode(

@@ -8,7 +8,7 @@ import { pageCodes } from "./page-codes.ts";
 
 /**
  * **Stores the codes of the page**, in place of those from before, or leaves everything as it is. A repeated form changes nothing. Cost: 1 D1 call, then 1
- * beside the calls that follow, and tell-person.ts.
+ * in parallel with the calls that follow, and tell-person.ts.
  */
 export async function submitRecoveryCodes(at: StepRequest, form: Form): Promise<StepResult> {
   const { context } = at;

@@ -3,7 +3,7 @@ import type { StepRequest, StepResult } from "../step.ts";
 import { methodOf, methodsFor } from "./methods.ts";
 
 /**
- * **A posted sign-in**, verified by the method that the form belongs to. Cost: that of the method; beside it, 1 object call with a session cookie.
+ * **A posted sign-in**, verified by the method that the form belongs to. Cost: that of the method; in parallel, 1 object call with a session cookie.
  */
 export async function submitSignIn(at: StepRequest, form: Form): Promise<StepResult> {
   if (form.get("cancel") !== undefined) return { kind: "refuse", code: "access_denied", reason: "person-denied" };

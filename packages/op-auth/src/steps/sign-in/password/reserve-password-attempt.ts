@@ -17,7 +17,7 @@ export function passwordWayIn(username: string): WayIn {
 /**
  * **Reserves an attempt at a password before it is verified**, in the bucket of the address and that of the name, while the account is read. The caller
  * releases a correct attempt. A browser that signed in by this name before has a lane to itself and does not count for its address, so that nobody
- * else keeps its owner out. Cost: 2 object calls beside each other, 1 in a known browser; 1 more for a wrong or a refused attempt.
+ * else keeps its owner out. Cost: 2 object calls in parallel, 1 in a known browser; 1 more for a wrong or a refused attempt.
  */
 export async function reservePasswordAttempt(
   { context, isolate, request }: FlowRequest,

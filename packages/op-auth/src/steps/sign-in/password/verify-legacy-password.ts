@@ -22,8 +22,8 @@ interface Typed {
 
 /**
  * **Verifies a password, by the hook `legacyPassword` if the stored hash says so**, after the limits of attempts. Neither work nor time shows who has an account in
- * the earlier system: the hash of an unknown user is computed beside the hook, and every refusal is held back (hooks/refusal-times.ts), as it is where hashes are dearer than a new one. A hook that fails is a
- * refusal. Cost: 1 password hash; for a user who is marked 1 RPC beside it.
+ * the earlier system: the hash of an unknown user is computed in parallel with the hook, and every refusal is held back (hooks/refusal-times.ts), as it is where hashes are dearer than a new one. A hook that fails is a
+ * refusal. Cost: 1 password hash; for a user who is marked 1 RPC in parallel.
  */
 export async function verifyStoredPassword(
   at: Pick<FlowRequest, "context" | "isolate">,

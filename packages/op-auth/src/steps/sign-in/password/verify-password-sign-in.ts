@@ -12,7 +12,7 @@ import { verifyStoredPassword } from "./verify-legacy-password.ts";
 /**
  * **Verifies a sign-in by password.** An unknown user, a suspended user, a user without a password and a wrong password have the same
  * result after the same work. A temporary password proves nothing but that its person may set another one (recovery.ts).
- * Cost: 2 object calls and 1 D1 call, beside each other, then 1 password hash (password-hash.ts). A correct attempt is released in the background; a
+ * Cost: 2 object calls and 1 D1 call, in parallel, then 1 password hash (password-hash.ts). A correct attempt is released in the background; a
  * wrong one costs 1 object call more.
  */
 export async function verifyPasswordSignIn(at: StepRequest, form: Form): Promise<SignInResult> {
