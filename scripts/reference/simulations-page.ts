@@ -39,14 +39,15 @@ export function simulationsPage(): string {
 
 ${generatedNotice(`the simulation and \`${countsPath}\`, which \`node scripts/count-simulations.ts\` counts by fixed seeds`)}
 
-The simulation runs the product's own classes in Node, on a simulated platform: isolates with what they keep in memory, the objects of revocations,
-relays, sessions, keys and the control plane, SQLite for their storage and for D1, KV with copies of before, and the network between them. Clock,
-timers, chance and bindings are the platform's, so there is no wiring but the product's. Requests are introspections by \`settle\`, revocations,
-sign-ins, sign-outs, cut-offs and administrative changes; each answer is compared with what was in force when its request was complete ([protocols
-§2](../../docs/reference/protocols.md#2-revocation)). Everything follows from a seed; the test begins at a random one and names it. Messages are lost, late (up to 3 s),
-doubled and reordered, writes become durable late, clocks differ by up to 54 s and by ±2 %, and leases have various lengths. Besides, a decision rests
-on reads of one control version (V1), a token that nobody revoked is active (E1), no lease outlives its server's (I2), no wait is longer than the
-longest lease and fence (L2), and cold isolates get their leases (L1) at the stated cost (C1).
+The simulation runs the product's own classes in Node, on a simulated platform: isolates with what they keep in memory, the objects of
+revocations, relays, sessions, keys and the control plane, SQLite for their storage and for D1, KV with copies of before, and the network between
+them. Clock, timers, chance and bindings are the platform's, so there is no wiring but the product's. Requests are introspections by \`settle\`,
+revocations, sign-ins, sign-outs, cut-offs and administrative changes; each answer is compared with what was in force when its request was
+complete ([protocols §2](../../docs/reference/protocols.md#2-revocation)). Everything follows from a seed; the test begins at a random one and
+names it. Messages are lost, late (up to 3 s), doubled and reordered, writes become durable late, clocks differ by up to 54 s and by ±2 %, and
+leases have various lengths. Besides, a decision rests on reads of one control version (V1), a token that nobody revoked is active (E1), no lease
+outlives its server's (I2), no wait is longer than the longest lease and fence (L2), and cold isolates get their leases (L1) at the stated cost
+(C1).
 
 Another simulation ([moving-grants.test.ts](moving-grants.test.ts)) runs refresh families whose grants move to opened
 generations of revocation shards, in runs of 40 s: uses of new and old refresh tokens, revocations of grant, family and user before, during and after
