@@ -1,6 +1,6 @@
 /**
  * **`node scripts/count-simulations.ts`**: counts the faults in the simulations of leases and the runs in which each mutant is caught, for
- * `docs/reference/simulations.md`. The seeds are fixed. It takes a few minutes; run `npm run check -- --write` afterwards.
+ * `test/simulation/README.md`. The seeds are fixed. It takes a few minutes; run `npm run check -- --write` afterwards.
  */
 
 import { writeFileSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * **`npm run admin-client`**: the way in when nobody can administer a deployment any more. It gives the first admin client a new secret, or creates it
- * again, in the deployment's database, or invites a person as an administrator. Prints the secret or the link once.
+ * **`npm run admin-client`**: the way in when nobody can administer a deployment any more. It gives the first admin client a new secret, or creates
+ * it again, in the deployment's database, or invites a person as an administrator. Prints the secret or the link once.
  */
 
 import { randomBytes } from "node:crypto";

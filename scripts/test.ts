@@ -1,5 +1,5 @@
 /**
- * **`npm test`**: the tests, and beside them the checks of the sources (types, format, lint). `npm test -- --all`, which CI runs, adds the files that
+ * **`npm test`**: the tests, and in parallel the checks of the sources (types, format, lint). `npm test -- --all`, which CI runs, adds the files that
  * take minutes, and the build of each Worker and package. With other arguments, Vitest alone, at once: `npm test -- rfc8693` runs the files whose
  * paths contain it, `npm test -- --watch rfc8693` repeats them when a source changes.
  */

@@ -36,8 +36,8 @@ interface Steps {
 }
 
 /**
- * **Latencies with stores at a distance** (docs/operating/shapes.md): of the first request of an isolate, of one after a pause, and of a busy isolate; in
- * both shapes, each sample at an isolate of its own; beside node-oidc-provider, like ours, with a database as far away as D1.
+ * **Latencies with stores at a distance** (docs/operating/shapes.md): of the first request of an isolate, of one after a pause, and of a busy
+ * isolate; in both shapes, each sample at an isolate of its own; beside node-oidc-provider, like ours, with a database as far away as D1.
  */
 export async function measureDistances(options: DistanceOptions): Promise<DistanceReport> {
   const separate = await measureShape("separate", options);

@@ -1,7 +1,7 @@
 /**
- * **`node load-tests/bench/hook-cost.ts`**: what a bound hook adds to a request: latency at one connection, and CPU of the runtime, which has both Workers. The hook
- * `claims` is a recipe that calls nothing. Of UserInfo and exchange it also ends the reuse of decisions. Providers are measured in turns; a second one
- * without hooks shows how much two alike differ: a refresh waits for the disk.
+ * **`node load-tests/bench/hook-cost.ts`**: what a bound hook adds to a request: latency at one connection, and CPU of the runtime, which has both
+ * Workers. The hook `claims` is a recipe that calls nothing. Of UserInfo and exchange it also ends the reuse of decisions. Providers are measured in
+ * turns; a second one without hooks shows how much two alike differ: a refresh waits for the disk.
  */
 
 import { table } from "../lib/format.ts";

@@ -1,4 +1,7 @@
-/** **The bench's progress on the terminal**: a line of fixed columns per endpoint, at most 100 characters wide, and one for its compact shape. The peer is like ours. */
+/**
+ * **The bench's progress on the terminal**: a line of fixed columns per endpoint, at most 100 characters wide, and one for its compact shape. The
+ * peer is like ours.
+ */
 
 import { type BenchLine, ratioOf, type SideName } from "./bench-report.ts";
 

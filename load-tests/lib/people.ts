@@ -1,6 +1,6 @@
 /**
- * **What people do, and what must come of it**: sign in, sign up, recover, with a second factor. By class: the usual way, and those that must fail. The
- * same code runs in k6, when seeds are made, and in the tests, which need no k6.
+ * **What people do, and what must come of it**: sign in, sign up, recover, with a second factor. By class: the usual way, and those that must fail.
+ * The same code runs in k6, when seeds are made, and in the tests, which need no k6.
  */
 
 import type { Verdict } from "./judge.ts";
@@ -34,8 +34,8 @@ export function signIn({ visitor, client, seed, id }: Action): Promise<Verdict> 
 }
 
 /**
- * By password and a code of an app. `wrong_code`: a wrong one first, which must be refused. `replayed`: the code once more, in another browser, where it
- * must be refused (RFC 6238 §5.2).
+ * By password and a code of an app. `wrong_code`: a wrong one first, which must be refused. `replayed`: the code once more, in another browser, where
+ * it must be refused (RFC 6238 §5.2).
  */
 export function signInWithApp({ visitor, client, className, seed, id }: Action): Promise<Verdict> {
   return judged(async () => {

@@ -66,7 +66,9 @@ export function hasForm({ html }: Reached, inputName: string): boolean {
   return findForm(html, inputName) !== undefined;
 }
 
-/** **One authorization of a person**, from the application's request to its tokens. Each method ends the iteration if a response is missing or wrong. */
+/**
+ * **One authorization of a person**, from the application's request to its tokens. Each method ends the iteration if a response is missing or wrong.
+ */
 export class Visit {
   readonly #visitor: Visitor;
   readonly #client: SeedClient;

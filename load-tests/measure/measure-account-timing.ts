@@ -1,8 +1,8 @@
 /**
- * **`node load-tests/measure/measure-account-timing.ts`**: whether the time of a response tells that an account exists. For a wrong password, an address on
- * the page for a forgotten password and one on the page for signing up, it sends pairs of requests in random order, one for an account and one for none, and
- * prints the median of their differences with its interval. Exits 0 only if each whole interval is within ± 1 ms. The mail to an account is sent after the
- * response; a pause keeps it out of the next request.
+ * **`node load-tests/measure/measure-account-timing.ts`**: whether the time of a response tells that an account exists. For a wrong password, an
+ * address on the page for a forgotten password and one on the page for signing up, it sends pairs of requests in random order, one for an account and
+ * one for none, and prints the median of their differences with its interval. Exits 0 only if each whole interval is within ± 1 ms. The mail to an
+ * account is sent after the response; a pause keeps it out of the next request.
  */
 
 import { randomInt } from "node:crypto";

@@ -1,8 +1,8 @@
 /**
  * **`node load-tests/measure/measure-console.ts [rows] [compact]`**: the console's lists with a million users, clients and audit events behind them,
- * unless another number is given, in separate Workers or in the compact one. It writes the rows into the databases of a provider on this machine, opens
- * pages of each list one after the other as somebody who follows "Next page", and prints the times and the largest page. Exits 0 only if no page has
- * more than 50 kB.
+ * unless another number is given, in separate Workers or in the compact one. It writes the rows into the databases of a provider on this machine,
+ * opens pages of each list one after the other as somebody who follows "Next page", and prints the times and the largest page. Exits 0 only if no
+ * page has more than 50 kB.
  */
 
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";

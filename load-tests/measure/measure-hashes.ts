@@ -1,6 +1,6 @@
 /**
- * **`node load-tests/measure/measure-hashes.ts`**: the CPU time in workerd of a sign-in's verification, for an unknown user and for hashes of other products at
- * their usual cost and at the bounds of an import. What makes up for a cheaper hash is included.
+ * **`node load-tests/measure/measure-hashes.ts`**: the CPU time in workerd of a sign-in's verification, for an unknown user and for hashes of other
+ * products at their usual cost and at the bounds of an import. What makes up for a cheaper hash is included.
  */
 
 import { cpus } from "node:os";

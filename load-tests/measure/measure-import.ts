@@ -1,6 +1,6 @@
 /**
- * **`node load-tests/measure/measure-import.ts [users]`**: how fast a provider on this machine imports users with hashes, by the API, four requests of 250
- * users at a time as `edge-op import` sends them. 50,000 users unless given.
+ * **`node load-tests/measure/measure-import.ts [users]`**: how fast a provider on this machine imports users with hashes, by the API, four requests
+ * of 250 users at a time as `edge-op import` sends them. 50,000 users unless given.
  */
 
 import { startProvider } from "../lib/start-provider.ts";

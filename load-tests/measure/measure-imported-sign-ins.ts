@@ -1,7 +1,8 @@
 /**
- * **`node load-tests/measure/measure-imported-sign-ins.ts [each] [least]`**: people whose hashes other products made sign in with their passwords, and their
- * hashes are replaced. `each` people of every kind of hash at its usual cost (100 unless given); then `least` people at the least cost (10,000), at a
- * provider whose own hashes cost next to nothing: some 15 minutes on two cores. Ends with an error if one person cannot sign in or keeps the hash.
+ * **`node load-tests/measure/measure-imported-sign-ins.ts [each] [least]`**: people whose hashes other products made sign in with their passwords,
+ * and their hashes are replaced. `each` people of every kind of hash at its usual cost (100 unless given); then `least` people at the least cost
+ * (10,000), at a provider whose own hashes cost next to nothing: some 15 minutes on two cores. Ends with an error if one person cannot sign in or
+ * keeps the hash.
  */
 
 import { AdminApi } from "../../packages/edge-op/src/provider-api.ts";

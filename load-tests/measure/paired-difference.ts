@@ -13,8 +13,8 @@ export interface PairedDifference {
 const resamples = 2_000;
 
 /**
- * **The median of paired differences, with a bootstrap interval** (percentile method): what stays of a difference between two kinds of requests that were
- * sent in turns, however much each of them varies. Throws for no pairs.
+ * **The median of paired differences, with a bootstrap interval** (percentile method): what stays of a difference between two kinds of requests that
+ * were sent in turns, however much each of them varies. Throws for no pairs.
  */
 export function pairedDifference(differencesMs: readonly number[], random: Random): PairedDifference {
   const pairs = differencesMs.length;

@@ -1,6 +1,6 @@
 /**
- * **A change of what every isolate uses**: a client, the key schedule, the generation table. Arithmetic; `packages/op-state/test/library/hot-records.test.ts`
- * counts the same of 4, 16 and 64 isolates.
+ * **A change of what every isolate uses**: a client, the key schedule, the generation table. Arithmetic;
+ * `packages/op-state/test/library/hot-records.test.ts` counts the same of 4, 16 and 64 isolates.
  */
 
 import { limits } from "../../packages/shared/src/config/limits.ts";

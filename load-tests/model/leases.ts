@@ -196,7 +196,7 @@ function relayedLoad(fleet: LeaseFleet): LeaseLoad {
   const busiestRelay = perRelay * holder.perSecond;
   const writes = revocationsPerSecond / shards + changesPerSecond;
   const checks = (isolates * holder.checksPerSecond) / shards;
-  // A relay renews after a quarter of a lease (ADR 24), receives news, and confirms by a separate call.
+  // A relay renews after a quarter of a lease (ADR 22), receives news, and confirms by a separate call.
   const renewals = renewalRate(relays, heldShare.upstream * fleet.leaseMs, writes);
   const busiestShard = held * relays * (renewals + writes) + writes + checks;
   return {

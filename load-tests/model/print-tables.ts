@@ -1,5 +1,5 @@
 /**
- * **`node load-tests/model/print-tables.ts`**: prints the model's tables; with `--write`, writes them into the pages of docs/operating/ that show
+ * **`node load-tests/model/print-tables.ts`**: prints the model's tables; with `--write`, writes them into the pages of the repository that show
  * them. `--calculated` omits the simulated ones, which take a minute or two.
  */
 
@@ -16,11 +16,11 @@ const { values } = parseArgs({
 
 const simulated: Readonly<Record<string, Tables>> = values.calculated
   ? {}
-  : { "capacity-model.md": { saturation, reproduction, reads, refreshes } };
+  : { "load-tests/reports/model/model.md": { saturation, reproduction, reads, refreshes } };
 
 for (const tables of [calculatedTables, simulated]) {
   for (const [page, ofPage] of Object.entries(tables)) {
-    const path = fileURLToPath(new URL(`../../docs/operating/${page}`, import.meta.url));
+    const path = fileURLToPath(new URL(`../../${page}`, import.meta.url));
     for (const [name, make] of Object.entries(ofPage)) {
       const made = make();
       console.log(`\n## ${name}\n\n${made}`);

@@ -276,8 +276,8 @@ function stores(): string {
 }
 
 export const calculatedTables: Readonly<Record<string, Tables>> = {
-  "sizing.md": { ...sizingTables, ...dayTables },
-  "capacity-model.md": {
+  "docs/operating/sizing.md": { ...sizingTables, ...dayTables },
+  "load-tests/reports/model/model.md": {
     leases,
     quiet,
     measured: measuredLeases,

@@ -232,7 +232,7 @@ describe("the model compared with measurements (reports)", () => {
 
 describe("pages", () => {
   test.for(Object.entries(calculatedTables))("the calculated tables of %s are the model's", ([page, tables]) => {
-    const text = readFileSync(join(loadTestsRoot, "..", "docs", "operating", page), "utf8");
+    const text = readFileSync(join(loadTestsRoot, "..", page), "utf8");
     for (const [name, make] of Object.entries(tables)) {
       expect(readTable(text, name), `${name}: run print-tables.ts --calculated --write`).toBe(make());
     }

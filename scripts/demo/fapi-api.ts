@@ -1,7 +1,7 @@
 /**
- * **An API for the conformance suite's FAPI 2.0 plans without OpenID Connect** (docs/operating/certify.md): `node scripts/with-toolchain.mjs
- * scripts/demo/fapi-api.ts <port>`, behind `tls-proxy.mjs`. Tokens are introspected; a DPoP proof is accepted once. Reads ISSUER and RESOURCE, its own
- * URL, from the environment, and its client from `.op/api.json`.
+ * **An API for the conformance suite's FAPI 2.0 plans without OpenID Connect** (docs/operating/certify.md):
+ * `node scripts/with-toolchain.mjs scripts/demo/fapi-api.ts <port>`, behind `tls-proxy.mjs`. Tokens are introspected; a DPoP proof is accepted once.
+ * Reads ISSUER and RESOURCE, its own URL, from the environment, and its client from `.op/api.json`.
  */
 
 import { createHash } from "node:crypto";

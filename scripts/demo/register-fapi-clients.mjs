@@ -1,7 +1,7 @@
 /**
  * **Registers the clients of OpenID's conformance suite for FAPI 2.0**, and writes a configuration for each pair (docs/operating/certify.md). Reads
- * ISSUER, SUITE, ALIAS and ADMIN, an access token, from the environment, and `.op/suite.json` for the browser's commands. With RESOURCE, the URL of an
- * API, the clients are for plain OAuth: without OpenID Connect, UserInfo cannot be the resource.
+ * ISSUER, SUITE, ALIAS and ADMIN, an access token, from the environment, and `.op/suite.json` for the browser's commands. With RESOURCE, the URL of
+ * an API, the clients are for plain OAuth: without OpenID Connect, UserInfo cannot be the resource.
  */
 
 import { generateKeyPairSync } from "node:crypto";

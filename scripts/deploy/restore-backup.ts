@@ -19,8 +19,8 @@ import { followsRestoration } from "./travel-back.ts";
 const mostShown = 50;
 
 /**
- * **`npm run deploy -- restore`**: replaces the content of the database by a backup, which was restored into an empty database on this machine before.
- * A database that is gone is created. The choices of the deployment stay: they describe its Workers, which no backup contains.
+ * **`npm run deploy -- restore`**: replaces the content of the database by a backup, which was restored into an empty database on this machine
+ * before. A database that is gone is created. The choices of the deployment stay: they describe its Workers, which no backup contains.
  */
 export async function restoreBackup(
   session: Session,

@@ -19,8 +19,8 @@ export interface Lock {
 }
 
 /**
- * Whether a run may begin: nobody has the lock, it has ended by itself, it is that of a run of this folder whose process is gone, or the operator agrees.
- * Returns why not.
+ * Whether a run may begin: nobody has the lock, it has ended by itself, it is that of a run of this folder whose process is gone, or the operator
+ * agrees. Returns why not.
  */
 export function whyLocked(
   found: Lock | undefined,

@@ -1,6 +1,6 @@
 /**
- * **What a Worker was uploaded from**, so that an unchanged one is not uploaded again: a deployment restarts objects, and separate Workers change one by
- * one. The table `deployment` has a hash of the configuration and of the code, with the version that was uploaded.
+ * **What a Worker was uploaded from**, so that an unchanged one is not uploaded again: a deployment restarts objects, and separate Workers change one
+ * by one. The table `deployment` has a hash of the configuration and of the code, with the version that was uploaded.
  */
 
 import { createHash } from "node:crypto";

@@ -144,8 +144,8 @@ export function hasBranding(name: WorkerName): boolean {
 }
 
 /**
- * Whether the platform runs a Worker near its objects and D1. The compact Worker stays near the caller, because most of its requests wait for one call
- * at most.
+ * Whether the platform runs a Worker near its objects and D1. The compact Worker stays near the caller, because most of its requests wait for one
+ * call at most.
  */
 export function isNearStores(name: WorkerName): boolean {
   return name !== compactWorker.name && (workers[name] as WorkerRow).isNearStores === true;

@@ -1,7 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { compactWorker, repositoryRoot, workers } from "../../packages/edge-op/src/workers.ts";
-import { commandsPage } from "./commands-page.ts";
 import { commonPasswordsFile } from "./common-passwords.ts";
 import { frameworksFile } from "./frameworks.ts";
 import { logEventsPage } from "./log-events-page.ts";
@@ -13,11 +12,10 @@ import { wranglerFile } from "./wrangler-files.ts";
 
 /** **The files that are generated from the sources**, by path: pages of `docs/reference/`, wrangler files, and the data that Workers contain. */
 const generatedFiles: ReadonlyMap<string, () => string> = new Map([
-  ["docs/reference/commands.md", commandsPage],
   ["docs/reference/log-events.md", logEventsPage],
   ["docs/reference/refusal-reasons.md", refusalReasonsPage],
   ["docs/reference/settings.md", settingsPage],
-  ["docs/reference/simulations.md", simulationsPage],
+  ["test/simulation/README.md", simulationsPage],
   ["docs/reference/specifications.md", specificationsPage],
   ["packages/op-console/data/frameworks.json", frameworksFile],
   ["packages/shared/data/common-passwords.json", commonPasswordsFile],

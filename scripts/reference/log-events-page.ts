@@ -1,5 +1,5 @@
 import { logEvents } from "../../packages/shared/src/runtime/log.ts";
-import type { LogEvent, LogField } from "../../packages/shared/src/runtime/log-event.ts";
+import { cause, type LogEvent, type LogField, requestId } from "../../packages/shared/src/runtime/log-event.ts";
 import { generatedNotice, table } from "./markdown.ts";
 
 /** **`docs/reference/log-events.md`**, generated from the table of log events of Workers and objects. */
@@ -8,9 +8,9 @@ export function logEventsPage(): string {
 
 ${generatedNotice("the table of events (`packages/shared/src/runtime/log.ts`)")}
 
-Each line of the log is one JSON object: \`event\` and the fields below. No field holds a secret, a token or the text of a request body. \`requestId\` names the
-request: the \`Request-Id\` header of an error response and the reference on an error page have the same value.
-[Failures](../operating/failures.md) describes what to do about the warnings and errors.
+Each line of the log is one JSON object: \`event\` and the fields below, which are texts unless their type is stated. No field contains a secret, a
+token or the text of a request body. \`requestId\` is the \`Request-Id\` header of an error response and the reference on an error page. \`cause\` is
+the error that was caught. [Failures](../operating/failures.md) describes what to do about the warnings and errors.
 
 ${table(["Event", "Level", "Meaning", "Fields"], Object.entries(logEvents).map(describeEvent))}
 `;
@@ -20,6 +20,9 @@ function describeEvent([name, { level, meaning, fields }]: readonly [string, Log
   return [`\`${name}\``, level, meaning, Object.entries(fields).map(describeField).join("<br>")];
 }
 
-function describeField([name, { type, isOptional, meaning }]: readonly [string, LogField]): string {
-  return `\`${name}\` (${type}${isOptional ? ", optional" : ""}): ${meaning}`;
+/** The fields of many events are described once, above the table. */
+function describeField([name, field]: readonly [string, LogField]): string {
+  const kind = [field.type === "text" ? [] : field.type, field.isOptional ? "optional" : []].flat().join(", ");
+  const labelled = `\`${name}\`${kind && ` (${kind})`}`;
+  return [requestId.meaning, cause.meaning].includes(field.meaning) ? labelled : `${labelled}: ${field.meaning}`;
 }

@@ -6,5 +6,5 @@ export function table(columns: readonly string[], rows: readonly (readonly strin
 }
 
 export function generatedNotice(source: string): string {
-  return `This page is generated from ${source}. Do not edit it: \`npm run check -- --write\` writes it again.`;
+  return `This page is generated from ${source}.\nDo not edit it: \`npm run check -- --write\` writes it again.`;
 }

@@ -1,5 +1,4 @@
-import { type RefusalReason, refusalReasons } from "../../packages/protocol/src/oauth/refusal-reasons.ts";
-import { refusalRemedies } from "../../packages/protocol/src/oauth/refusal-remedies.ts";
+import { refusalReasons } from "../../packages/protocol/src/oauth/refusal-reasons.ts";
 import { generatedNotice, table } from "./markdown.ts";
 
 /** **`docs/reference/refusal-reasons.md`**, generated from the table of reasons. */
@@ -7,17 +6,16 @@ export function refusalReasonsPage(): string {
   const rows = Object.entries(refusalReasons).toSorted(([left], [right]) => (left < right ? -1 : 1));
   return `# Refusal reasons
 
-${generatedNotice("the table of reasons (`packages/protocol/src/oauth/refusal-reasons.ts`) and that of their remedies (`packages/protocol/src/oauth/refusal-remedies.ts`)")}
+${generatedNotice("the table of reasons (`packages/protocol/src/oauth/refusal-reasons.ts`)")}
 
-Each refused request has a line \`refused\` in the log ([log events](log-events.md)): \`code\` is the error code of the response, \`reason\` one of the codes below, and
-\`detail\` what is special about the request. The response contains neither reason nor detail, but the header \`Request-Id\`, which is the \`requestId\` of the line. A reason
-is stable, to search, count and alert by: its meaning below may be reworded, and \`detail\` too. In development, \`/dev/refusals\` shows all of it ([test provider](../test-provider.md)).
-
-The response of a JWT whose time claims contradict the provider's clock says by how much.
+Each refused request has a line \`refused\` in the log ([log events](log-events.md)). \`reason\` is one of the codes below. A code is stable; its
+meaning may be reworded. The response contains no reason; its header \`Request-Id\` is the \`requestId\` of the line. \`edge-op why <reason>\` prints
+the remedy of a reason and the page about it, as \`edge-op why <request-id>\` does for a request
+([investigate](../operating/investigate.md#why-was-this-refused)). In development, \`/dev/refusals\` shows both.
 
 ${table(
-  ["Reason", "Meaning", "Remedy"],
-  rows.map(([code, meaning]) => [`\`${code}\``, meaning, refusalRemedies[code as RefusalReason]]),
+  ["Reason", "Meaning"],
+  rows.map(([code, meaning]) => [`\`${code}\``, meaning]),
 )}
 `;
 }

@@ -28,11 +28,12 @@ const mailSecrets = [
 export function settingsPage(): string {
   return `# Settings
 
-${generatedNotice("the settings' definitions (`packages/shared/src/config/settings.ts`, `packages/shared/src/config/deployment-settings.ts`, `packages/pages/src/branding.ts`, `packages/op-auth/src/runtime/deployment.ts`)")}
+${generatedNotice("the settings' definitions (`settings.ts`, `deployment-settings.ts`, `branding.ts`, `deployment.ts`)")}
 
-In a deployment, settings are members of \`settings\` in the environment's file, \`deployments/<environment>.ts\` ([deploy](../operating/deploy.md#configure)); an absent one has its default.
-\`npm run deploy\` refuses unknown names and values that are not accepted before it changes anything, and makes the Workers' variables from them. A variable that is wrong all the same, because it was
-set in the dashboard, fails every request with a log line that names it. Local runs read them from the environment: \`REVOCATION_MODE=direct npm start\`.
+In a deployment, settings are members of \`settings\` in the environment's file, \`deployments/<environment>.ts\`
+([deploy](../operating/deploy.md#configure)); an absent one has its default. \`npm run deploy\` refuses unknown names and values that are not accepted
+before it changes anything, and makes the Workers' variables from them. A variable that is wrong all the same, because it was set in the dashboard,
+fails every request with a log line that names it. Local runs read them from the environment: \`REVOCATION_MODE=direct npm start\`.
 
 ## Every Worker
 
@@ -46,9 +47,10 @@ ${settingsTable(pageSettings)}
 
 ## Deployment
 
-No variables: \`npm run deploy\` writes them into the configuration of the Workers. Rate limits are counted by location, and approximate; a refused request is 429 \`rate_limited\` with
-\`Retry-After\`. Not settings, because another value would be wrong: \`preview_urls = false\` (a preview would serve the same state under another origin), \`observability.redact_query_string = true\`
-and \`invocation_logs = false\` (URLs and headers contain codes and tokens).
+No variables: \`npm run deploy\` writes them into the configuration of the Workers. Rate limits are counted by location, and approximate; a refused
+request is 429 \`rate_limited\` with \`Retry-After\`. Not settings, because another value would be wrong: \`preview_urls = false\` (a preview would
+serve the same state under another origin), \`observability.redact_query_string = true\` and \`invocation_logs = false\` (URLs and headers contain
+codes and tokens).
 
 ${settingsTable(platformSettings)}
 

@@ -14,7 +14,7 @@ export interface SimulationCounts {
   readonly caught: Readonly<Record<string, { readonly caught: number; readonly runs: number }>>;
 }
 
-/** The meanings of the simulation's counters. A counter without a line here is an error. */
+/** The faults that the simulation counts, among other counters. */
 const faults: Readonly<Record<string, string>> = {
   shardRestarts: "restart of a shard; its predecessor may continue to respond for up to 6 s",
   relayRestarts: "restart of a relay, likewise",
@@ -31,48 +31,28 @@ const faults: Readonly<Record<string, string>> = {
   paced: "request for a lease that a relay answered without a snapshot, because of others; likewise",
   slowBodies: "request whose body was complete up to 3 s after its first byte",
 };
-const events: Readonly<Record<string, string>> = {
-  acknowledged: "revocation that was answered",
-  signedIn: "sign-in with two grants",
-  signedOut: "sign-out that was answered",
-  cutOffs: "cut-off of a user that was answered",
-  controlAcknowledged: "administrative change that was answered",
-  decided: "decision by `settle`",
-  decidedByRecords: "such a decision that read four records",
-  unavailable: "request that was 503",
-  signed: "token that an isolate signed",
-  recordsSent: "response of a shard with a change that carries its record; counted while clocks keep their rates",
-  recordsRelayed: "such a response of a relay",
-  filtersSent: "snapshot that was a filter; counted while clocks keep their rates",
-  heldRenewals: "renewal that a shard held; likewise",
-  "relay.lease": "request of a warm isolate for a lease at a relay",
-  "relay.release": "lease of a relay that such an isolate released",
-  "revocation.lease": "request of such an isolate for a lease at a shard",
-  "revocation.release": "lease of a shard that it released",
-  "revocation.check": "exact check of such an isolate",
-  "revocation.statistics": "probe of a shard whose response is late",
-  "revocation.revoke": "call for a revocation, those of sign-outs included",
-};
-/** Calls that other parts make. */
-const uncounted = /^(session|control|refresh|keys)\./;
 
-/** **`docs/reference/simulations.md`**: each fault and each mutant, with counts and tests. */
+/** **`test/simulation/README.md`**: each fault and each mutant, with counts and tests. */
 export function simulationsPage(): string {
   const counts = JSON.parse(readFileSync(join(repositoryRoot, countsPath), "utf8")) as SimulationCounts;
   return `# Simulation of the lease protocol
 
 ${generatedNotice(`the simulation and \`${countsPath}\`, which \`node scripts/count-simulations.ts\` counts by fixed seeds`)}
 
-The simulation runs the product's own classes in Node, on a simulated platform: isolates with what they keep in memory, the objects of revocations, relays, sessions, keys and the control plane,
-SQLite for their storage and for D1, KV with copies of before, and the network between them. Clock, timers, chance and bindings are the platform's, so there is no wiring beside the product's. Requests are introspections by
-\`settle\`, revocations, sign-ins, sign-outs, cut-offs and administrative changes; each answer is compared with what was in force when its request was complete
-([protocols §2](protocols.md#2-revocation)). Everything follows from a seed; the test begins at a random one and names it. Messages are lost, late (up to 3 s), doubled and reordered, writes become durable late, clocks differ
-by up to 54 s and by ±2 %, and leases have various lengths. Besides, a decision rests on reads of one control version (V1), a token that nobody revoked is active (E1), no lease outlives its server's (I2), no wait is longer
-than the longest lease and fence (L2), and cold isolates get their leases (L1) at the stated cost (C1).
+The simulation runs the product's own classes in Node, on a simulated platform: isolates with what they keep in memory, the objects of
+revocations, relays, sessions, keys and the control plane, SQLite for their storage and for D1, KV with copies of before, and the network between
+them. Clock, timers, chance and bindings are the platform's, so there is no wiring but the product's. Requests are introspections by \`settle\`,
+revocations, sign-ins, sign-outs, cut-offs and administrative changes; each answer is compared with what was in force when its request was
+complete ([protocols §2](../../docs/reference/protocols.md#2-revocation)). Everything follows from a seed; the test begins at a random one and
+names it. Messages are lost, late (up to 3 s), doubled and reordered, writes become durable late, clocks differ by up to 54 s and by ±2 %, and
+leases have various lengths. Besides, a decision rests on reads of one control version (V1), a token that nobody revoked is active (E1), no lease
+outlives its server's (I2), no wait is longer than the longest lease and fence (L2), and cold isolates get their leases (L1) at the stated cost
+(C1).
 
-Another simulation ([moving-grants.test.ts](../../test/simulation/moving-grants.test.ts)) runs refresh families whose grants move to opened generations of revocation shards, in runs of 40 s: uses of
-new and old refresh tokens, revocations of grant, family and user before, during and after the move, restarts and partitions, and retirements by the alarm of the control plane. No access token is
-active and no refresh succeeds after the response to a revocation (R7), and no live token names a retired generation (G2).
+Another simulation ([moving-grants.test.ts](moving-grants.test.ts)) runs refresh families whose grants move to opened
+generations of revocation shards, in runs of 40 s: uses of new and old refresh tokens, revocations of grant, family and user before, during and after
+the move, restarts and partitions, and retirements by the alarm of the control plane. No access token is active and no refresh succeeds after the
+response to a revocation (R7), and no live token names a retired generation (G2).
 
 A mutant replaces one method of a product class by one with an error: it shows that the simulation would see the error.
 
@@ -80,54 +60,49 @@ A mutant replaces one method of a product class by one with an error: it shows t
 
 Counted in the runs of the unbroken protocol. None of them had a violation.
 
-${countTable(counts, faults)}
-
-## What happened besides
-
-${countTable(counts, events)}
+${faultTable(counts)}
 
 ## Mutants
 
-"Caught" counts the runs with a violation. A test makes as many runs as it needs until one has a violation, 400 at most. Mutants without a count are judged by the cost of all runs together, or
-the test runs histories in workerd that show them.
+"Caught" counts the runs with a violation. A test makes as many runs as it needs until one has a violation, 400 at most. Mutants without a count are
+judged by the cost of all runs together, or the test runs histories in workerd that show them.
 
-Shown elsewhere: a delta across a gap ([control-view.test.ts](../../packages/shared/test/control/control-view.test.ts)), a remembered decision that outlives its version
-([remembered-decisions.test.ts](../../packages/shared/test/control/remembered-decisions.test.ts)), a remembered exchange that ignores the actor's revocation
-([token-exchange.test.ts](../../packages/op-token/test/token-exchange.test.ts)), a predecessor's horizon trusted as one's own
-([horizons.test.ts](../../test/simulation/horizons.test.ts), which runs chains of instances of a shard on clocks that differ). The simulation of the control plane shows what breaks between it and the shards: a shard that passes
-a change on before its own holders have it, a predecessor that is forgotten, a shard that answers before it follows. A model of a grant that moves between generations shows a revocation at one of
-its places and a generation that is retired too early ([drain-model.test.ts](../../packages/op-state/test/drain-model.test.ts)). One log's confirmation that counts for all has no counterpart, because today's tiers have no such part.
+Shown elsewhere: a delta across a gap ([control-view.test.ts](../../packages/shared/test/control/control-view.test.ts)), a remembered decision that
+outlives its version ([remembered-decisions.test.ts](../../packages/shared/test/control/remembered-decisions.test.ts)), a remembered exchange that
+ignores the actor's revocation ([token-exchange.test.ts](../../packages/op-token/test/token-exchange.test.ts)), a predecessor's horizon trusted as
+one's own ([horizons.test.ts](horizons.test.ts), which runs chains of instances of a shard on clocks that differ). The
+simulation of the control plane shows what breaks between it and the shards: a shard that passes a change on before its own holders have it, a
+predecessor that is forgotten, a shard that answers before it follows. A model of a grant that moves between generations shows a revocation at one of
+its places and a generation that is retired too early ([drain-model.test.ts](../../packages/op-state/test/drain-model.test.ts)). One log's
+confirmation that counts for all has no counterpart, because today's tiers have no such part.
 
-${table(["Mutant", "Caught", "Test"], mutantRows(counts))}
+${mutantTables(counts)}
 `;
 }
 
-function countTable({ runs, counts }: SimulationCounts, meanings: Readonly<Record<string, string>>): string {
-  for (const counter of Object.keys(counts)) {
-    if (!(counter in faults) && !(counter in events) && !uncounted.test(counter))
-      throw new Error(`no meaning is stated for the count "${counter}"`);
-  }
-  const rows = Object.entries(meanings).map(([counter, meaning]) => [
+function faultTable({ runs, counts }: SimulationCounts): string {
+  const rows = Object.entries(faults).map(([counter, meaning]) => [
     meaning,
     counts[counter]?.toLocaleString("en-US") ?? "",
   ]);
-  return table(["", `${runs.toLocaleString("en-US")} runs`], rows);
+  return table(["Fault", `${runs.toLocaleString("en-US")} runs`], rows);
 }
 
-function mutantRows({ caught }: SimulationCounts): string[][] {
+function mutantTables({ caught }: SimulationCounts): string {
   const counted = new Set<string>();
-  const rows = mutantGroups().flatMap(({ file, test, mutants }) => {
+  const tables = mutantGroups().map(({ file, test, mutants }) => {
     const text = readFileSync(join(repositoryRoot, file), "utf8");
     if (!testsIn(text).some(({ name }) => name === test)) throw new Error(`${file} has no test "${test}"`);
-    const link = `[${test.replace(" %s", " …").replace("%s", "…")}](${relative("docs/reference", file)})`;
-    return mutants.map((mutant) => {
+    const link = `[${test.replace(" %s", " …").replace("%s", "…")}](${relative("test/simulation", file)})`;
+    const rows = mutants.map((mutant) => {
       const key = `${test}: ${mutant}`;
       counted.add(key);
       const count = caught[key];
-      return [mutant, count === undefined ? "" : `${count.caught} of ${count.runs.toLocaleString("en-US")}`, link];
+      return [mutant, count === undefined ? "" : `${count.caught} of ${count.runs.toLocaleString("en-US")}`];
     });
+    return table([link, "Caught"], rows);
   });
   for (const key of Object.keys(caught))
     if (!counted.has(key)) throw new Error(`a mutant that is counted is gone: ${key}`);
-  return rows;
+  return tables.join("\n\n");
 }

@@ -1,29 +1,31 @@
 import { generatedNotice, table } from "./markdown.ts";
 import { readRepositoryFile, repositoryFiles } from "./repository-files.ts";
 import { type Citation, citationsIn, type Specification } from "./specifications.ts";
-import { type NamedTest, placeholders, testsIn } from "./tests-in.ts";
+import { type NamedTest, testsIn } from "./tests-in.ts";
 
 interface Row {
   readonly specification: Specification;
   readonly clause: string;
-  readonly test: string;
+  /** The test, or each row of its table. */
+  readonly tests: number;
   readonly path: string;
 }
 
-/** **`docs/reference/specifications.md`**: the tests of each clause, generated from the tests' names. */
+/** **`docs/reference/specifications.md`**: the number of tests of each clause, counted by the tests' names. A test that is lost changes it. */
 export function specificationsPage(): string {
   const rows = repositoryFiles()
     .filter((path) => /\.test\.tsx?$/.test(path))
     .flatMap((path) => testsIn(readRepositoryFile(path)).flatMap((test) => rowsOf(test, path)));
   const bySpecification = Map.groupBy(rows, ({ specification }) => specification.title);
-  const titles = [...bySpecification.keys()].toSorted((a, b) => a.localeCompare(b, "en", { numeric: true }));
+  const titles = [...bySpecification.keys()].toSorted(inOrder);
   const sections = titles.map((title) => section(bySpecification.get(title)!));
   return `# Specifications
 
 ${generatedNotice("the names of the tests")}
 
-Tests are named for the clause that they show and the claim that they make of it (\`RFC 6749 §5.2: …\`). This page lists them by clause. A test that cites several clauses is listed
-under each. A test that runs with each row of a table is listed once, with "…" for what the rows fill in, and the rows after its name. A clause that is not listed has no test that names it; discovery says what is supported ([endpoints](endpoints.md)).
+A test is named for the clause that it shows and its claim (\`RFC 6749 §5.2: …\`). This page counts the tests of each clause, with each row of a table
+of cases, and links the file that has most of them. \`grep -rn "§5.2" packages test\` finds their names. A clause that is not listed has no test that
+names it; discovery says what is supported ([endpoints](endpoints.md)).
 
 ${sections.join("\n\n")}
 `;
@@ -37,45 +39,29 @@ function rowsOf({ kind, name, groups, rows }: NamedTest, path: string): Row[] {
   const inherited = around.flat().findLast(({ specification }) => specification !== undefined)?.specification;
   const citations = own.length > 0 ? own : (around.at(-1) ?? []);
   return citations.flatMap(({ specification = inherited, clause }: Citation) =>
-    specification === undefined
-      ? []
-      : [{ specification, clause: clause ?? "", test: withRows(claimOf(name), rows), path }],
+    specification === undefined ? [] : [{ specification, clause: clause ?? "", tests: rows, path }],
   );
-}
-
-const mostRows = 12;
-
-function withRows(claim: string, rows: readonly string[] = []): string {
-  const text = claim.replace(placeholders, "…");
-  if (rows.length === 0) return text;
-  const more = rows.length > mostRows ? [`and ${rows.length - mostRows} more`] : [];
-  return `${text} (${[...rows.slice(0, mostRows), ...more].join("; ")})`;
-}
-
-/** The name without the citations before its colon, under which the row is listed. */
-function claimOf(name: string): string {
-  const [head, ...rest] = name.split(": ");
-  return rest.length > 0 && citationsIn(head!).length > 0 && head!.length < 60 ? rest.join(": ") : name;
 }
 
 function section(rows: readonly Row[]): string {
   const { title, url } = rows[0]!.specification;
-  const sorted = rows.toSorted(
-    (a, b) => compareClauses(a.clause, b.clause) || a.path.localeCompare(b.path) || a.test.localeCompare(b.test),
-  );
-  const cells = sorted.map(({ clause, test, path }, index) => [
-    clause === sorted[index - 1]?.clause ? "" : clause || "as a whole",
-    asText(test),
-    `[${path.split("/").at(-1)}](../../${path})`,
-  ]);
-  return `## [${title}](${url})\n\n${table(["Clause", "Test", "File"], cells)}`;
+  const byClause = Map.groupBy(rows, ({ clause }) => clause);
+  const cells = [...byClause.keys()].toSorted(inOrder).map((clause) => {
+    const tests = byClause.get(clause)!;
+    const files = [...Map.groupBy(tests, ({ path }) => path)]
+      .map(([path, inFile]) => ({ path, count: sum(inFile) }))
+      .toSorted((a, b) => b.count - a.count || a.path.localeCompare(b.path));
+    const { path } = files[0]!;
+    const others = files.length === 1 ? "" : ` and ${files.length - 1} more`;
+    return [clause || "as a whole", String(sum(tests)), `[${path.split("/").at(-1)}](../../${path})${others}`];
+  });
+  return `## [${title}](${url})\n\n${table(["Clause", "Tests", "File"], cells)}`;
 }
 
-function compareClauses(a: string, b: string): number {
+function sum(rows: readonly Row[]): number {
+  return rows.reduce((total, { tests }) => total + tests, 0);
+}
+
+function inOrder(a: string, b: string): number {
   return a.localeCompare(b, "en", { numeric: true });
-}
-
-/** Escapes the names of tests, which are text, not Markdown. */
-function asText(text: string): string {
-  return text.replace(/\s+/g, " ").replace(/[<*_[\]`]/g, "\\$&");
 }

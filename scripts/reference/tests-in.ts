@@ -4,13 +4,11 @@ export interface NamedTest {
   readonly name: string;
   /** Names of its groups, the innermost last. */
   readonly groups: readonly string[];
-  /** Of a table-driven test or group: what each row puts in the place of `%s` or `$name`; none of a table that is not written beside it. */
-  readonly rows?: readonly string[];
+  /** The rows of the table of cases; 1 without a table, or with one that is declared elsewhere. */
+  readonly rows: number;
 }
 
 const calls = /^( *)(test|it|describe)((?:\.(?:each|for|skipIf|runIf|only|concurrent|sequential))*)(?:<.*>)?\(/gm;
-/** What a row of a table fills. */
-export const placeholders = /%[sdifjo]|\$[a-z]\w*/g;
 
 /**
  * **The tests of a file**, parsed from its text: the sources are formatted, so a call starts its line and ends with the next line that closes at the
@@ -23,8 +21,7 @@ export function testsIn(text: string): NamedTest[] {
     const nameFrom = /each|for|skipIf|runIf/.test(modifiers!) ? endOfCall(text, from) : from;
     const name = nameAt(text, nameFrom);
     if (name === undefined) continue;
-    const wanted = name.match(placeholders) ?? [];
-    const rows = /each|for/.test(modifiers!) && wanted.length > 0 ? rowsOf(text.slice(from, nameFrom - 1), wanted) : [];
+    const rows = /each|for/.test(modifiers!) ? Math.max(1, countElements(text.slice(from, nameFrom - 1))) : 1;
     const closing = new RegExp(`^${indent}[\\]})]+.*;$`, "m").exec(text.slice(from));
     const endsAt = closing === null ? text.length : from + closing.index;
     const groups = found.filter((other) => other.kind === "group" && other.endsAt > index).map((group) => group.name);
@@ -32,60 +29,32 @@ export function testsIn(text: string): NamedTest[] {
       kind: kind === "describe" ? "group" : "test",
       name,
       groups,
-      ...(rows.length > 0 && { rows }),
+      rows,
       endsAt,
     });
   }
   return found.map(({ endsAt: _, ...each }) => each);
 }
 
-/** The values of a literal table that are texts or numbers; others are left out. */
-function rowsOf(table: string, wanted: readonly string[]): string[] {
-  return elementsOf(table)
-    .map((row) => {
-      const cells = elementsOf(row);
-      const values = wanted.map((each, index) => {
-        if (!each.startsWith("$")) return cells.length > 0 ? cells[index] : index === 0 ? row : undefined;
-        const member = new RegExp(`[{,]\\s*${each.slice(1)}: *("(?:[^"\\\\]|\\\\.)*"|[\\d_]+)`).exec(row);
-        return member?.[1];
-      });
-      return values.flatMap((value) => literalOf(value) ?? []).join(", ");
-    })
-    .filter((value) => value !== "");
-}
-
-function literalOf(text: string | undefined): string | undefined {
-  if (text === undefined || /^[\d_]+$/.test(text)) return text;
-  const quote = /^["'`]/.exec(text)?.[0];
-  if (quote === undefined || endOfString(text, 0) !== text.length - 1 || text.includes("${")) return undefined;
-  return text.slice(1, -1).replace(/\\(["'`\\])/g, "$1");
-}
-
-/** The elements of an array literal, as they are written; none of anything else. */
-function elementsOf(text: string): string[] {
+/** The number of elements of an array literal; 0 of anything else. */
+function countElements(text: string): number {
   const array = text.trim();
-  if (!array.startsWith("[")) return [];
-  const elements: string[] = [];
+  if (!array.startsWith("[")) return 0;
+  let count = 0;
   let depth = 0;
-  let from = 1;
+  let isEmpty = true;
   for (let at = 0; at < array.length; at += 1) {
     if (array.startsWith("//", at)) at = array.indexOf("\n", at);
     else if (array.startsWith("/*", at)) at = array.indexOf("*/", at) + 1;
     else if (/["'`]/.test(array[at]!)) at = endOfString(array, at);
     else if (/[[({]/.test(array[at]!)) depth += 1;
     else if (/[\])}]/.test(array[at]!)) depth -= 1;
-    if ((depth === 1 && array[at] === ",") || depth === 0) {
-      elements.push(
-        array
-          .slice(from, at)
-          .replace(/^(?:\s|\/\/.*\n|\/\*[\s\S]*?\*\/)+/, "")
-          .trim(),
-      );
-      from = at + 1;
-    }
+    const endsElement = (depth === 1 && array[at] === ",") || depth === 0;
+    if (endsElement && !isEmpty) count += 1;
     if (depth === 0) break;
+    isEmpty = endsElement || (isEmpty && (at === 0 || /\s|\/$/.test(array[at]!)));
   }
-  return elements.filter((element) => element !== "");
+  return count;
 }
 
 function nameAt(text: string, from: number): string | undefined {

@@ -85,7 +85,7 @@ async function run(name: string, values: Readonly<Record<string, unknown>>): Pro
 /** The web application with a key in place of its secret, as its section says. */
 function keyed(text: string): string {
   const [, method, keys, authentication] =
-    /register `([^`]+)` and `([^`]+)`, or `jwks_uri`, and authenticate by `([^`]+)`/.exec(page) ?? [];
+    /register `([^`]+)` and `([^`]+)`, or `jwks_uri`,\s+and authenticate by `([^`]+)`/.exec(page) ?? [];
   return text
     .replace('"token_endpoint_auth_method": "client_secret_basic"', `${method}, ${keys}`)
     .replace("client.ClientSecretBasic(clientSecret)", authentication!);

@@ -186,7 +186,9 @@ const life: readonly (readonly string[])[] = [
   ["tokens revoke-everything", "--confirm", "$issuer"],
 ];
 
-/** Commands that end or show one thing of a person that only a browser makes, or that need a bucket: why they are not in that life, and how they end. */
+/**
+ * Commands that end or show one thing of a person that only a browser makes, or that need a bucket: why they are not in that life, and how they end.
+ */
 const outside: Readonly<Record<string, readonly [code: number, why: string]>> = {
   "users factors delete": [6, "command-line-tokens and the browser tests make factors"],
   "users identities delete": [6, "an identity is made by a sign-in elsewhere"],
@@ -245,7 +247,7 @@ describe("every operation has a command", () => {
         ([, words = ""]) => ({ path, words }),
       ),
     );
-    expect(inPages.length).toBeGreaterThan(80);
+    expect(inPages.length).toBeGreaterThan(60);
     const begins = (words: string) =>
       names.some((name) => `${words} `.startsWith(`${name} `) || name.startsWith(`${words} `));
     expect(

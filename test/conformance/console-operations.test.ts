@@ -10,8 +10,8 @@ import { sessionCookie } from "../../packages/op-console/src/session/session.ts"
 import { createRequestContext } from "../../packages/shared/src/http/request-context.ts";
 
 /**
- * **Whatever the console does, the command line does by client credentials**, also while nobody can sign in. The console's own code runs here against a
- * provider without op-auth, with the token of the client `admin` in place of a person's, and what it sends is compared with the operations that its
+ * **Whatever the console does, the command line does by client credentials**, also while nobody can sign in. The console's own code runs here against
+ * a provider without op-auth, with the token of the client `admin` in place of a person's, and what it sends is compared with the operations that its
  * routes name: a page that needed anything else than the admin API would fail.
  */
 

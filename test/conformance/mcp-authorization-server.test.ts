@@ -7,8 +7,8 @@ import { registerPerson } from "./fixtures/register-person.ts";
 import { fixtures } from "./fixtures/shared-provider.ts";
 
 /**
- * The published MCP conformance tool's scenarios for authorization servers, unchanged, against the running provider. The person follows the URL that it
- * prints.
+ * The published MCP conformance tool's scenarios for authorization servers, unchanged, against the running provider. The person follows the URL that
+ * it prints.
  */
 const packageJson = createRequire(import.meta.url).resolve("@modelcontextprotocol/conformance/package.json");
 const tool = join(dirname(packageJson), "dist/index.js");

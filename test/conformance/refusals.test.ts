@@ -1,6 +1,6 @@
 /**
- * **`GET /admin/refusals`** (ADR 57): a request that any endpoint refused is found by the `Request-Id` of its response, with the reason, what was sent, what
- * is registered and what to change, and without a secret, a token or a code.
+ * **`GET /admin/refusals`** (ADR 57): a request that any endpoint refused is found by the `Request-Id` of its response, with the reason, what was
+ * sent, what is registered and what to change, and without a secret, a token or a code.
  */
 
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";

@@ -1,6 +1,6 @@
 /**
- * **Sign-in with providers that run**: another instance of this provider, which challenges a wrong secret, and whose ID tokens have the claims of scopes;
- * and node-oidc-provider, which has them at UserInfo.
+ * **Sign-in with providers that run**: another instance of this provider, which challenges a wrong secret, and whose ID tokens have the claims of
+ * scopes; and node-oidc-provider, which has them at UserInfo.
  */
 
 import { randomUUID } from "node:crypto";

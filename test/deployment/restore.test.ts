@@ -1,6 +1,6 @@
 /**
- * **docs/operating/backup.md and rollback.md as written**, in both shapes: their blocks are pasted on a machine that has only the environment's file and the key, with
- * no configuration that a deployment has generated.
+ * **docs/operating/backup.md and rollback.md as written**, in both shapes: their blocks are pasted on a machine that has only the environment's file
+ * and the key, with no configuration that a deployment has generated.
  */
 
 import { readFileSync } from "node:fs";

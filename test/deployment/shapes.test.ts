@@ -62,7 +62,10 @@ async function requestToken(host: string, secret: string): Promise<number> {
   return statusCode;
 }
 
-/** Where the console sends somebody who is not signed in, and whether the provider shows its sign-in page there: the client exists, with this callback. */
+/**
+ * Where the console sends somebody who is not signed in, and whether the provider shows its sign-in page there: the client exists, with this
+ * callback.
+ */
 async function openConsole(host: string) {
   const { headers } = await send(host, "/console");
   const { origin, pathname, search, searchParams } = new URL(headers.location ?? "");

@@ -12,9 +12,7 @@ import {
 export interface StoredRows {
   readonly table: string;
   readonly where: "D1" | "audit database" | keyof typeof shardsOf | "each object";
-  readonly writtenBy: string;
   readonly perDay: number;
-  readonly endedBy: string;
   /** In days; `"population"`: as long as the described item exists; `"kept"`: this provider never deletes them. */
   readonly life: number | "population" | "kept";
   /** Rows at a time, if not `perDay` × `life`. */
@@ -72,46 +70,40 @@ const database: readonly StoredRows[] = [
   {
     table: "control_changes",
     where: "D1",
-    writtenBy: "each administrative change",
+    // Written by: each administrative change.
     perDay: 1.7 * adminChanges,
-    endedBy: "daily sweep of `ControlPlane`, 31 days after it",
     life: 32,
     text: { kind: 5, id: sub },
   },
   {
     table: "cut_offs",
     where: "D1",
-    writtenBy: "changes that end grants",
+    // Written by: changes that end grants.
     perDay: cutOffs,
-    endedBy: "daily sweep of `ControlPlane`, after `until_ms`",
     life: 367,
     text: { key: 44 },
   },
-  { table: "announced_version", where: "D1", writtenBy: "each announcement", ...one, endedBy: "one row", text: {} },
+  { table: "announced_version", where: "D1", ...one, text: {} },
   {
     table: "control_registrations",
     where: "D1",
-    writtenBy: "a shard that the control plane does not answer",
+    // Written by: a shard that the control plane does not answer.
     ...one,
-    endedBy: "one row for a shard; the announcement a minute after its end",
     text: { shard: 20 },
   },
   {
     table: "shard_generations",
     where: "D1",
-    writtenBy: "an opening",
+    // Written by: an opening.
     perDay: openings,
-    endedBy: "none: an id of a generation that is not listed is unavailable, never dead (G3)",
     life: "kept",
     text: { store: 10, regions: 60 },
   },
   {
     table: "clients",
     where: "D1",
-    writtenBy: "admin API, registrations, first consents to documents",
+    // Written by: admin API, registrations, first consents to documents.
     perDay: clientChanges + newClients,
-    endedBy:
-      "`DELETE`; with an origin: daily sweep of `ControlPlane`, a day after it if it is not used, 90 days after its last use",
     life: "population",
     rows: clients + openClients,
     text: { client_id: 60, status: 6, metadata: 1_500, origin: 12 },
@@ -119,9 +111,8 @@ const database: readonly StoredRows[] = [
   {
     table: "resources",
     where: "D1",
-    writtenBy: "admin API",
+    // Written by: admin API.
     perDay: resourceChanges,
-    endedBy: "`DELETE`",
     life: "population",
     rows: resources,
     text: { identifier: 50, resource_id: 17, metadata: 1_000 },
@@ -129,9 +120,8 @@ const database: readonly StoredRows[] = [
   {
     table: "document_hosts",
     where: "D1",
-    writtenBy: "admin API, at most 200 rows",
+    // Written by: admin API, at most 200 rows.
     perDay: 1,
-    endedBy: "`DELETE`",
     life: "population",
     rows: 50,
     text: { host: 24, policy: 5 },
@@ -139,9 +129,8 @@ const database: readonly StoredRows[] = [
   {
     table: "client_secrets",
     where: "D1",
-    writtenBy: "admin API, at most five a client",
+    // Written by: admin API, at most five a client.
     perDay: clientChanges,
-    endedBy: "its client, `DELETE`, the next rotation",
     life: "population",
     rows: 2 * clients,
     text: { id: 22, client_id: clientId, secret: 95, sealed_by: 11 },
@@ -149,9 +138,8 @@ const database: readonly StoredRows[] = [
   {
     table: "trusted_issuers",
     where: "D1",
-    writtenBy: "admin API",
+    // Written by: admin API.
     perDay: 1,
-    endedBy: "`DELETE`",
     life: "population",
     rows: 100,
     text: { issuer_id: 20, issuer: 60, status: 6, document: 4_000 },
@@ -159,9 +147,8 @@ const database: readonly StoredRows[] = [
   {
     table: "upstreams",
     where: "D1",
-    writtenBy: "admin API, at most 50 rows",
+    // Written by: admin API, at most 50 rows.
     perDay: 1,
-    endedBy: "`DELETE`",
     life: "population",
     rows: 10,
     text: { upstream_id: 12, status: 6, document: 500, secret: 100, sealed_by: 11 },
@@ -169,9 +156,8 @@ const database: readonly StoredRows[] = [
   {
     table: "attributes",
     where: "D1",
-    writtenBy: "admin API, 64 K characters of documents at most",
+    // Written by: admin API, 64 K characters of documents at most.
     perDay: 1,
-    endedBy: "`DELETE`",
     life: "population",
     rows: 20,
     text: { name: 12, document: 250 },
@@ -179,9 +165,8 @@ const database: readonly StoredRows[] = [
   {
     table: "users",
     where: "D1",
-    writtenBy: "admin API",
+    // Written by: admin API.
     perDay: newUsers,
-    endedBy: "`DELETE`",
     life: "population",
     rows: users,
     text: { sub, username: 20, status: 6, claims: 150, attributes: 2, username_key: 20 },
@@ -189,18 +174,16 @@ const database: readonly StoredRows[] = [
   {
     table: "retired_subs",
     where: "D1",
-    writtenBy: "the deletion of a user",
+    // Written by: the deletion of a user.
     perDay: deletedUsers,
-    endedBy: "none: a sub is never given again",
     life: "kept",
     text: { hash: 16 },
   },
   {
     table: "user_roles",
     where: "D1",
-    writtenBy: "admin API",
+    // Written by: admin API.
     perDay: newUsers,
-    endedBy: "its user, each change",
     life: "population",
     rows: users,
     text: { sub, role: 10 },
@@ -208,9 +191,8 @@ const database: readonly StoredRows[] = [
   {
     table: "user_groups",
     where: "D1",
-    writtenBy: "admin API",
+    // Written by: admin API.
     perDay: newUsers,
-    endedBy: "its user, each change",
     life: "population",
     rows: users,
     text: { sub, group_name: 12 },
@@ -218,9 +200,8 @@ const database: readonly StoredRows[] = [
   {
     table: "group_roles",
     where: "D1",
-    writtenBy: "admin API",
+    // Written by: admin API.
     perDay: 1,
-    endedBy: "`DELETE` of the group, each change",
     life: "population",
     rows: 1_000,
     text: { group_name: 12, role: 10 },
@@ -228,9 +209,8 @@ const database: readonly StoredRows[] = [
   {
     table: "role_permissions",
     where: "D1",
-    writtenBy: "admin API",
+    // Written by: admin API.
     perDay: 1,
-    endedBy: "`DELETE` of the role, each change",
     life: "population",
     rows: 2_000,
     text: { role: 10, permission: 16 },
@@ -238,9 +218,8 @@ const database: readonly StoredRows[] = [
   {
     table: "user_passwords",
     where: "D1",
-    writtenBy: "admin API, a change of password",
+    // Written by: admin API, a change of password.
     perDay: newUsers,
-    endedBy: "its user, `password: null`; a temporary one: daily sweep of `ControlPlane`",
     life: "population",
     rows: 0.8 * users,
     text: { sub, hash: 90 },
@@ -249,9 +228,8 @@ const database: readonly StoredRows[] = [
   {
     table: "webauthn_credentials",
     where: "D1",
-    writtenBy: "adding a passkey",
+    // Written by: adding a passkey.
     perDay: passkeysAdded,
-    endedBy: "its user",
     life: "population",
     rows: 0.3 * users,
     text: { credential_id: 43, sub, public_key: 104, transports: 24, name: 20 },
@@ -259,9 +237,8 @@ const database: readonly StoredRows[] = [
   {
     table: "user_search",
     where: "D1",
-    writtenBy: "a change of a name, for each word",
+    // Written by: a change of a name, for each word.
     perDay: 3 * newUsers,
-    endedBy: "its user, each change of a name",
     life: "population",
     rows: 3 * users,
     text: { word: 12, sub },
@@ -269,9 +246,8 @@ const database: readonly StoredRows[] = [
   {
     table: "user_addresses",
     where: "D1",
-    writtenBy: "a verified address",
+    // Written by: a verified address.
     perDay: newUsers,
-    endedBy: "its user; daily sweep of `ControlPlane`, a week after it was replaced",
     life: "population",
     rows: users,
     text: { address_key: 22, sub },
@@ -280,18 +256,16 @@ const database: readonly StoredRows[] = [
   {
     table: "invitations",
     where: "D1",
-    writtenBy: "admin API",
+    // Written by: admin API.
     perDay: invitations,
-    endedBy: "its use, `DELETE`; daily sweep of `ControlPlane`, seven days after it",
     life: 8,
     text: { id: 22, address_key: 22, address: 22, document: 80, inviter: clientId },
   },
   {
     table: "user_totp",
     where: "D1",
-    writtenBy: "adding an app",
+    // Written by: adding an app.
     perDay: appsAdded,
-    endedBy: "its user",
     life: "population",
     rows: 0.2 * users,
     text: { sub, factor_id: 22, secret: 64, sealed_by: 11 },
@@ -299,9 +273,8 @@ const database: readonly StoredRows[] = [
   {
     table: "user_identities",
     where: "D1",
-    writtenBy: "a first sign-in with an upstream provider, connecting one",
+    // Written by: a first sign-in with an upstream provider, connecting one.
     perDay: newUsers,
-    endedBy: "its user or upstream provider, `/account`",
     life: "population",
     rows: 0.4 * users,
     text: { upstream_id: 8, issuer: 30, subject: 28, sub, label: 24 },
@@ -309,9 +282,8 @@ const database: readonly StoredRows[] = [
   {
     table: "user_recovery_codes",
     where: "D1",
-    writtenBy: "making codes",
+    // Written by: making codes.
     perDay: appsAdded,
-    endedBy: "its user, new codes",
     life: "population",
     rows: 0.2 * users,
     text: { sub, set_id: 22, hashes: 171 },
@@ -319,9 +291,8 @@ const database: readonly StoredRows[] = [
   {
     table: "consents",
     where: "D1",
-    writtenBy: "a consent; none for `skip_consent`",
+    // Written by: a consent; none for `skip_consent`.
     perDay: newConsents,
-    endedBy: "its user or client, `/account`",
     life: "population",
     rows: 0.5 * users,
     text: { sub, client_id: clientId, allowed: 60 },
@@ -329,9 +300,8 @@ const database: readonly StoredRows[] = [
   {
     table: "user_grants",
     where: "D1",
-    writtenBy: "an authorization with `offline_access`",
+    // Written by: an authorization with `offline_access`.
     perDay: offlineGrants,
-    endedBy: "daily sweep of `ControlPlane`, the user's next sign-in",
     life: 32,
     text: { sub, client_id: clientId, grant_id: grantId, region: 4 },
     numbers: { generation: 1, shard: 7, family_generation: 1, family_shard: 7 },
@@ -340,9 +310,8 @@ const database: readonly StoredRows[] = [
   {
     table: "user_sessions",
     where: "D1",
-    writtenBy: "a sign-in",
+    // Written by: a sign-in.
     perDay: signIns,
-    endedBy: "sign-out, alarm of `SessionStore` when the session expires, daily sweep of `ControlPlane`",
     life: 15,
     rows: 3 * signIns,
     text: { sid, sub, device: 20, city: 10, country: 2 },
@@ -350,9 +319,8 @@ const database: readonly StoredRows[] = [
   {
     table: "held_records",
     where: "D1",
-    writtenBy: "a restoration of D1",
+    // Written by: a restoration of D1.
     perDay: 0,
-    endedBy: "the decision of an administrator",
     life: "population",
     rows: adminChanges,
     text: { kind: 5, id: sub, kept: 10, lost: 12 },
@@ -360,27 +328,24 @@ const database: readonly StoredRows[] = [
   {
     table: "ending_sessions",
     where: "D1",
-    writtenBy: "a suspension, deletion or new password of a user with sessions",
+    // Written by: a suspension, deletion or new password of a user with sessions.
     perDay: cutOffs,
-    endedBy: "alarm of `ControlPlane`, when the session's object has ended it",
     life: hour,
     text: { sid, reason: 20 },
   },
   {
     table: "admin_events",
     where: "D1",
-    writtenBy: "each administrative change",
+    // Written by: each administrative change.
     perDay: adminChanges,
-    endedBy: "alarm of `ControlPlane`, 31 days after it was copied to the audit log",
     life: 32,
     text: { action: 12, target: sub, client_id: clientId, sub, detail: 40, address: 12, request_id: 20 },
   },
   {
     table: "key_schedule",
     where: "D1",
-    writtenBy: "each change of keys",
+    // Written by: each change of keys.
     perDay: 0,
-    endedBy: "the next change of keys",
     life: "population",
     rows: 5,
     text: { keys: 220_000 },
@@ -388,9 +353,8 @@ const database: readonly StoredRows[] = [
   {
     table: "deployment",
     where: "D1",
-    writtenBy: "`npm run deploy`",
+    // Written by: `npm run deploy`.
     perDay: 0,
-    endedBy: "none: one row a name",
     life: "population",
     rows: 10,
     text: { name: 12, value: 60 },
@@ -398,27 +362,24 @@ const database: readonly StoredRows[] = [
   {
     table: "audit_events",
     where: "audit database",
-    writtenBy: "every object's events, administrative changes",
+    // Written by: every object's events, administrative changes.
     perDay: auditEventsPerDay + adminChanges,
-    endedBy: "alarm of `ControlPlane`, `AUDIT_RETENTION_DAYS` (ADR 35)",
     life: "kept",
     text: { shard: 20, type: 16, previous: 32, hash: 32, chain: 32, sub, client_id: clientId, actor: 10 },
   },
   {
     table: "retired_subjects",
     where: "audit database",
-    writtenBy: "the deletion of a user",
+    // Written by: the deletion of a user.
     perDay: deletedUsers,
-    endedBy: "none: a sub is never given again",
     life: "kept",
     text: { hash: 16 },
   },
   {
     table: "audit_watermarks",
     where: "audit database",
-    writtenBy: "an object's first event",
+    // Written by: an object's first event.
     perDay: 0,
-    endedBy: "none: one row an object",
     life: "population",
     rows: 1_000,
     text: { shard: 20 },
@@ -426,9 +387,8 @@ const database: readonly StoredRows[] = [
   {
     table: "audit_anchors",
     where: "audit database",
-    writtenBy: "retention",
+    // Written by: retention.
     perDay: 0,
-    endedBy: "none: one row an object",
     life: "population",
     rows: 1_000,
     text: { shard: 20, hash: 64 },
@@ -436,9 +396,8 @@ const database: readonly StoredRows[] = [
   {
     table: "audit_gaps",
     where: "audit database",
-    writtenBy: "a restoration of the database",
+    // Written by: a restoration of the database.
     perDay: auditGaps,
-    endedBy: "none: evidence (ADR 35)",
     life: "kept",
     text: { shard: 20 },
   },
@@ -448,9 +407,8 @@ const objects: readonly StoredRows[] = [
   {
     table: "revoked",
     where: "TokenRevocationStore",
-    writtenBy: "revocations, ended grants, cut-offs (each on every shard)",
+    // Written by: revocations, ended grants, cut-offs (each on every shard).
     perDay: tokenRevocations + grantRevocations + 8 * cutOffs,
-    endedBy: "alarm, a minute after `until_ms`, when the access tokens that they concern have expired",
     life: revocationDays.cutOff,
     rows:
       tokenRevocations * revocationDays.token +
@@ -461,83 +419,74 @@ const objects: readonly StoredRows[] = [
   {
     table: "operations",
     where: "TokenRevocationStore",
-    writtenBy: "each revocation",
+    // Written by: each revocation.
     perDay: tokenRevocations + grantRevocations,
-    endedBy: "alarm, with its row, ten minutes at least",
     life: revocationDays.grant,
     rows: tokenRevocations * revocationDays.token + grantRevocations * revocationDays.grant,
     text: { operation_id: 45 },
   },
-  { table: "shard_state", where: "TokenRevocationStore", writtenBy: "leases", ...one, endedBy: "one row", text: {} },
+  { table: "shard_state", where: "TokenRevocationStore", ...one, text: {} },
   {
     table: "recent_change",
     where: "TokenRevocationStore",
-    writtenBy: "each administrative change, on every shard",
+    // Written by: each administrative change, on every shard.
     perDay: 8 * 1.7 * adminChanges,
-    endedBy: "the 500th change after it",
     life: 500 / (1.7 * adminChanges),
     text: { kind: 5, id: sub },
   },
   {
     table: "family",
     where: "RefreshTokenRotator",
-    writtenBy: "the first refresh of a grant; updated by each other",
+    // Written by: the first refresh of a grant; updated by each other.
     perDay: refreshFamilies,
-    endedBy: "alarm, a day after `REFRESH_TOKEN_LIFETIME` (30 days)",
     life: 31 + 2 * hour,
     text: { grant_id: grantId, family: 600, status: 4, successor: 260 },
   },
   {
     table: "ended_grant",
     where: "RefreshTokenRotator",
-    writtenBy: "a grant with refresh tokens that ends before the first is used",
+    // Written by: a grant with refresh tokens that ends before the first is used.
     perDay: signOuts,
-    endedBy: "alarm, an hour after `until_ms`, after the grant's last token expires",
     life: 32,
     text: { grant_id: grantId },
   },
   {
     table: "spent_code",
     where: "AuthorizationCodeStore",
-    writtenBy: "a redemption of an authorization code",
+    // Written by: a redemption of an authorization code.
     perDay: authorizations,
-    endedBy: "alarm, a day after its redemption",
     life: 1 + 2 * minute,
     text: { id: 22, spent_by: sub },
   },
   {
     table: "device_code",
     where: "AuthorizationCodeStore",
-    writtenBy: "a device authorization",
+    // Written by: a device authorization.
     perDay: deviceAuthorizations,
-    endedBy: "alarm, a minute after `DEVICE_CODE_LIFETIME`, or a day after its redemption",
     life: 1 + 2 * minute,
     text: { id: 22, user_code: 8, client_id: clientId, request: 200, decision: 700, spent_by: sub },
   },
   {
     table: "sessions",
     where: "SessionStore",
-    writtenBy: "a sign-in",
+    // Written by: a sign-in.
     perDay: signIns,
-    endedBy: "alarm a minute after its end",
     life: 14 + 2 * minute,
     text: { sid, key: 43, sub, proofs: 75 },
   },
   {
     table: "session_clients",
     where: "SessionStore",
-    writtenBy: "a client's first code in a session",
+    // Written by: a client's first code in a session.
     perDay: 2 * signIns,
-    endedBy: "its session",
     life: 14 + 2 * minute,
     text: { sid, client_id: clientId, subject: sub, consented: 40 },
   },
   {
     table: "session_grants",
     where: "SessionStore",
-    writtenBy: "a code without `offline_access`",
+    // Written by: a code without `offline_access`.
     perDay: authorizations - offlineGrants,
-    endedBy: "its session, or alarm a day later without refresh tokens",
     life: 14 + 2 * minute,
     rows: 14 * (refreshFamilies - offlineGrants) + (authorizations - refreshFamilies),
     text: { grant_id: grantId, sid, client_id: clientId, address, family: 84 },
@@ -545,9 +494,8 @@ const objects: readonly StoredRows[] = [
   {
     table: "logout_notices",
     where: "SessionStore",
-    writtenBy: "a sign-out, for each client with a URI",
+    // Written by: a sign-out, for each client with a URI.
     perDay: signOuts,
-    endedBy: "delivery, or a day",
     life: 1,
     rows: signOuts / 100,
     text: { notice: 220 },
@@ -555,45 +503,40 @@ const objects: readonly StoredRows[] = [
   {
     table: "attempts",
     where: "SessionStore",
-    writtenBy: "a failed sign-in: account, address, both",
+    // Written by: a failed sign-in: account, address, both.
     perDay: 3 * failedSignIns,
-    endedBy: "alarm, ten minutes after the bucket is empty",
     life: 4 * hour + 16 * minute,
     text: { key: 43 },
   },
   {
     table: "spent_names",
     where: "SessionStore",
-    writtenBy: "a sign-in",
+    // Written by: a sign-in.
     perDay: signIns,
-    endedBy: "alarm, ten minutes after its flow has expired",
     life: hour,
     text: { name: 27 },
   },
   {
     table: "throttle_reports",
     where: "SessionStore",
-    writtenBy: "a refused attempt, once a minute and bucket",
+    // Written by: a refused attempt, once a minute and bucket.
     perDay: failedSignIns / 10,
-    endedBy: "alarm, ten minutes after its minute",
     life: 12 * minute,
     text: { key: 43 },
   },
   {
     table: "challenge",
     where: "ChallengeStore",
-    writtenBy: "assertions (in each generation), pushed requests, large flows",
+    // Written by: assertions (in each generation), pushed requests, large flows.
     perDay: clientAssertions + pushedRequests + largeFlows,
-    endedBy: "alarm, a minute after `until_ms`: an hour and a minute at most, an assertion's `exp`",
     life: hour + 2 * minute,
     text: { key: 60, value: 300 },
   },
   {
     table: "mails",
     where: "MailSender",
-    writtenBy: "a change that its person is told of, a mailed code",
+    // Written by: a change that its person is told of, a mailed code.
     perDay: notices + mailedCodes,
-    endedBy: "acceptance by the provider; a day; ten minutes without the change, or of a code",
     life: 1,
     rows: (notices + mailedCodes) / 200,
     text: { id: 38, content: 330 },
@@ -602,18 +545,16 @@ const objects: readonly StoredRows[] = [
   {
     table: "failed_addresses",
     where: "MailSender",
-    writtenBy: "a bounce or complaint",
+    // Written by: a bounce or complaint.
     perDay: notices / 100,
-    endedBy: "alarm, an hour after `until_ms`",
     life: 90,
     text: { key: 43, kind: 7 },
   },
   {
     table: "keys",
     where: "KeyManager",
-    writtenBy: "a rotation, the schedule",
+    // Written by: a rotation, the schedule.
     perDay: keyRotations + 7 / 30,
-    endedBy: "alarm at `retire_at_ms`; a rotation with 480 keys is refused",
     life: 61,
     rows: 480,
     text: { kid: 43, alg: 5, public_jwk: 400, wrapped_private_key: 1_700 },
@@ -621,158 +562,140 @@ const objects: readonly StoredRows[] = [
   {
     table: "key_operations",
     where: "KeyManager",
-    writtenBy: "a rotation or revocation",
+    // Written by: a rotation or revocation.
     perDay: keyRotations,
-    endedBy: "alarm, after a day",
     life: 2,
     text: { id: sub, answer: 90 },
   },
   {
     table: "key_revision",
     where: "KeyManager",
-    writtenBy: "each change of keys",
+    // Written by: each change of keys.
     ...one,
-    endedBy: "one row",
     text: {},
   },
   {
     table: "intent",
     where: "ControlPlane",
-    writtenBy: "each administrative change",
+    // Written by: each administrative change.
     perDay: adminChanges,
-    endedBy: "publication, or two minutes",
     life: 2 * minute,
     text: { operation_id: sub, cut_off: 120 },
   },
   {
     table: "announced_change",
     where: "ControlPlane",
-    writtenBy: "each administrative change",
+    // Written by: each administrative change.
     perDay: 1.7 * adminChanges,
-    endedBy: "the 500th change after it",
     life: 500 / (1.7 * adminChanges),
     text: { kind: 5, id: sub },
   },
   {
     table: "lease_horizon",
     where: "ControlPlane",
-    writtenBy: "leases of shards",
+    // Written by: leases of shards.
     ...one,
-    endedBy: "one row",
     text: {},
   },
   {
     table: "cut_off",
     where: "ControlPlane",
-    writtenBy: "changes that end grants",
+    // Written by: changes that end grants.
     perDay: cutOffs,
-    endedBy: "alarm after `until_ms`",
     life: 366,
     text: { key: 44 },
   },
   {
     table: "cut_off_operation",
     where: "ControlPlane",
-    writtenBy: "changes that end grants",
+    // Written by: changes that end grants.
     perDay: cutOffs,
-    endedBy: "alarm, a day after it is done",
     life: 2,
     text: { operation_id: sub, key: 44 },
   },
   {
     table: "opening",
     where: "ControlPlane",
-    writtenBy: "an opening",
+    // Written by: an opening.
     perDay: openings,
-    endedBy: "alarm, a day after it is done",
     life: 2,
     text: { operation_id: sub, store: 10, regions: 60 },
   },
   {
     table: "retirement",
     where: "ControlPlane",
-    writtenBy: "an opening",
+    // Written by: an opening.
     perDay: openings,
-    endedBy: "the retirement, 366 days later at most",
     life: 367,
     text: { store: 10 },
   },
   {
     table: "opened_generation",
     where: "ControlPlane",
-    writtenBy: "an opening",
+    // Written by: an opening.
     perDay: openings,
-    endedBy: "none: D1 may lose the generation (ADR 11)",
     life: "kept",
     text: { store: 10, regions: 60 },
   },
   {
     table: "session_ending",
     where: "ControlPlane",
-    writtenBy: "a cut-off of a user",
+    // Written by: a cut-off of a user.
     ...one,
-    endedBy: "one row",
     text: { moved_to: 40 },
     absent: ["before_ms"],
   },
-  { table: "change_sweep", where: "ControlPlane", writtenBy: "the daily sweep", ...one, endedBy: "one row", text: {} },
+  { table: "change_sweep", where: "ControlPlane", ...one, text: {} },
   {
     table: "grant_sweep",
     where: "ControlPlane",
-    writtenBy: "the daily sweep",
+    // Written by: the daily sweep.
     ...one,
-    endedBy: "one row",
     text: { sub },
   },
-  { table: "last_told", where: "ControlPlane", writtenBy: "each publication", ...one, endedBy: "one row", text: {} },
+  { table: "last_told", where: "ControlPlane", ...one, text: {} },
   {
     table: "lowest_kept",
     where: "ControlPlane",
-    writtenBy: "a restoration of D1",
+    // Written by: a restoration of D1.
     ...one,
-    endedBy: "one row",
     text: {},
   },
-  { table: "last_gap", where: "ControlPlane", writtenBy: "a restoration of D1", ...one, endedBy: "one row", text: {} },
+  { table: "last_gap", where: "ControlPlane", ...one, text: {} },
   {
     table: "admin_relay",
     where: "ControlPlane",
-    writtenBy: "each copied administrative change",
+    // Written by: each copied administrative change.
     ...one,
-    endedBy: "one row",
     text: {},
   },
   {
     table: "admin_relayed",
     where: "ControlPlane",
-    writtenBy: "each copied administrative change",
+    // Written by: each copied administrative change.
     perDay: adminChanges,
-    endedBy: "alarm, after 31 days",
     life: 32,
     text: { fingerprint: 43, action: 14, kind: 5, id: sub },
   },
   {
     table: "database_backup",
     where: "ControlPlane",
-    writtenBy: "each part of a backup, if there is a bucket",
+    // Written by: each part of a backup, if there is a bucket.
     ...one,
-    endedBy: "one row",
     text: { progress: 8_000 },
   },
   {
     table: "audit_head",
     where: "ControlPlane",
-    writtenBy: "the daily keeping of the audit log",
+    // Written by: the daily keeping of the audit log.
     ...one,
-    endedBy: "one row",
     text: {},
   },
   {
     table: "audit_exports",
     where: "ControlPlane",
-    writtenBy: "an exported part",
+    // Written by: an exported part.
     perDay: 100,
-    endedBy: "the newest 100,000 stay",
     life: "population",
     rows: 100_000,
     text: { chain: 43 },
@@ -780,17 +703,15 @@ const objects: readonly StoredRows[] = [
   {
     table: "audit_keeping",
     where: "ControlPlane",
-    writtenBy: "the daily keeping of the audit log",
+    // Written by: the daily keeping of the audit log.
     ...one,
-    endedBy: "one row",
     text: {},
   },
   {
     table: "refusals",
     where: "ControlPlane",
-    writtenBy: "a refusal, 12 a second at most",
+    // Written by: a refusal, 12 a second at most.
     perDay: 1_036_800,
-    endedBy: "alarm, after 24 hours; 10,000 stay at most",
     life: "population",
     rows: 10_000,
     text: { client: 20, request_id: 36, refusal: 700 },
@@ -798,44 +719,39 @@ const objects: readonly StoredRows[] = [
   {
     table: "audit_outbox",
     where: "each object",
-    writtenBy: "each event",
+    // Written by: each event.
     perDay: auditEventsPerDay,
-    endedBy: "D1's watermark, seconds later; an outage of D1 or of the queue adds its length",
     life: minute,
     text: { type: 16, previous: 64, hash: 64 },
   },
   {
     table: "audit_cursor",
     where: "each object",
-    writtenBy: "each batch of events",
+    // Written by: each batch of events.
     ...one,
-    endedBy: "one row",
     text: {},
   },
   {
     table: "audit_name",
     where: "each object",
-    writtenBy: "the first request",
+    // Written by: the first request.
     ...one,
-    endedBy: "one row",
     text: { name: 20 },
   },
-  { table: "fence", where: "each object", writtenBy: "fenced calls", ...one, endedBy: "one row", text: {} },
+  { table: "fence", where: "each object", ...one, text: {} },
   {
     table: "due_revocation",
     where: "each object",
-    writtenBy: "thefts, ended sessions",
+    // Written by: thefts, ended sessions.
     perDay: thefts + 5 * signIns,
-    endedBy: "the shard's acknowledgement; `until_ms`",
     life: minute,
     text: { grant_id: grantId, revocation: 220, sid, shards: 24 },
   },
   {
     table: "unanswered_shard",
     where: "each object",
-    writtenBy: "a shard that does not respond",
+    // Written by: a shard that does not respond.
     perDay: 0,
-    endedBy: "its response",
     life: "population",
     rows: 8,
     text: { name: 22 },

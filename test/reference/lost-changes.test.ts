@@ -3,8 +3,8 @@ import { recordOfRow } from "../../packages/op-state/src/audit/admin-event-row.t
 import { readRepositoryFile, repositoryFiles } from "../../scripts/reference/repository-files.ts";
 
 /**
- * ADR 11: which record is held if a restored D1 has lost a change, for every kind of change that the sources make. A new kind fails here until somebody
- * has decided whether it takes something away.
+ * ADR 11: which record is held if a restored D1 has lost a change, for every kind of change that the sources make. A new kind fails here until
+ * somebody has decided whether it takes something away.
  */
 const nothing = undefined;
 const user = { kind: "user", id: "target" };

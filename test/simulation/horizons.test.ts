@@ -4,8 +4,9 @@ import { leaseTiming, outlast } from "../../packages/shared/src/config/lease-tim
 import { Clock, randomFrom } from "./simulated-time.ts";
 
 /**
- * **A chain of instances of one shard, each on a clock of its own**, by the product's own {@link DurableHorizon}: the instance that storage belongs to and
- * the one before it, which responds until it has to write. A chain of restarts is rare in the simulation of everything; here every run has one.
+ * **A chain of instances of one shard, each on a clock of its own**, by the product's own {@link DurableHorizon}: the instance that storage belongs
+ * to and the one before it, which responds until it has to write. A chain of restarts is rare in the simulation of everything; here every run has
+ * one.
  */
 interface Instance {
   readonly clock: Clock;

@@ -35,8 +35,8 @@ interface Planned {
 type Statement = { readonly sql: string; readonly values: readonly unknown[] };
 
 /**
- * **One history of the outbox of mails**: the product's `MailSender` on SQLite, with the platform's alarm, a D1 with the tables that it reads, and Resend's API as its
- * network. Everything follows from the seed. An instance that ends takes with it whatever waits for the network.
+ * **One history of the outbox of mails**: the product's `MailSender` on SQLite, with the platform's alarm, a D1 with the tables that it reads, and
+ * Resend's API as its network. Everything follows from the seed. An instance that ends takes with it whatever waits for the network.
  */
 export class MailWorld {
   readonly changes: Change[] = [];

@@ -3,8 +3,8 @@ import type { MeasuredDay } from "../../load-tests/model/measured-days.ts";
 type Counts = Omit<MeasuredDay, "users" | "isolates" | "shards">;
 
 /**
- * **Counts what the platform charges for**: calls and alarms of objects, the time for which each is awake, rows, queries, KV and messages. An object is
- * awake while a call is in progress, its own calls included, or a timer is pending.
+ * **Counts what the platform charges for**: calls and alarms of objects, the time for which each is awake, rows, queries, KV and messages. An object
+ * is awake while a call is in progress, its own calls included, or a timer is pending.
  */
 export class Meter {
   #counted = counts();

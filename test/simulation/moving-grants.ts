@@ -55,8 +55,8 @@ const usual: Omit<RefreshUse, "accessToken" | "tokensEndAtMs"> = {
 };
 
 /**
- * **One run of refresh families whose grants move to opened generations of revocation shards** (ADR 16), on the simulated platform: uses of new and old
- * refresh tokens, revocations of grant, user and family at any moment, and generations that the control plane opens and, by its alarm, retires.
+ * **One run of refresh families whose grants move to opened generations of revocation shards** (ADR 16), on the simulated platform: uses of new and
+ * old refresh tokens, revocations of grant, user and family at any moment, and generations that the control plane opens and, by its alarm, retires.
  */
 export class MovingGrants {
   readonly #world: SimulatedWorld;

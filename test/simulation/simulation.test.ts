@@ -52,8 +52,8 @@ async function firstCaught(circumstances: Circumstances, { apply, from = 1 }: Pa
 const never = Number.POSITIVE_INFINITY;
 
 /**
- * The events that one of eighty runs must contain: an idle simulation would find nothing wrong. The rarest, `checkOnly`, is in a tenth of the runs, and
- * one run can have fifty of it, so a sum of eighty runs is no measure.
+ * The events that one of eighty runs must contain: an idle simulation would find nothing wrong. The rarest, `checkOnly`, is in a tenth of the runs,
+ * and one run can have fifty of it, so a sum of eighty runs is no measure.
  */
 const ingredients = [
   ["acknowledged", "signedOut", "cutOffs", "controlAcknowledged", "decided", "decidedByRecords", "unavailable"],

@@ -26,8 +26,8 @@ const setUpMs = 15 * 60_000;
 const lifetime = { idleMs: neverMs, absoluteMs: neverMs };
 
 /**
- * **A day of a deployment**, without faults: people act at random times, each request at one of the isolates. The objects of revocations, sessions, keys
- * and the control plane, their alarms and the consumer of the audit queue are those of the product.
+ * **A day of a deployment**, without faults: people act at random times, each request at one of the isolates. The objects of revocations, sessions,
+ * keys and the control plane, their alarms and the consumer of the audit queue are those of the product.
  */
 export class UsualDay {
   readonly #meter = new Meter();

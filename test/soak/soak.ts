@@ -2,8 +2,9 @@
  * **`npm run soak -- --seconds 60`**: runs the fault-injection test of the revocation guarantee for any length of time. Client processes check
  * tokens, secrets and refresh families at several isolates, phase after phase (test/soak/phases.ts): without faults, with control changes, slow
  * bodies, evictions and restarts. `--compact` tests the compact Worker; `--relays 2` adds relays, which also end and are replaced, and a stalled
- * isolate; `--far 200` adds a second region, 200 ms from the first, with most of the isolates and a third of the shards. Prints counts by phase and kind of check and, for each unexcused 503, the store and its deadline; exits 1 on a violation. `runtime-failed`
- * is not a violation: a database file of the local runtime was locked (`SQLITE_BUSY`).
+ * isolate; `--far 200` adds a second region, 200 ms from the first, with most of the isolates and a third of the shards. Prints counts by phase and
+ * kind of check and, for each unexcused 503, the store and its deadline; exits 1 on a violation. `runtime-failed` is not a violation: a database file
+ * of the local runtime was locked (`SQLITE_BUSY`).
  */
 
 import { parseArgs } from "node:util";

@@ -1,7 +1,6 @@
 /**
- * **W: every write about a person is conditional, in its own transaction, on what allowed it**
- * (packages/op-auth/src/session/write-as.ts). A new statement that writes a table of people, and a new place of op-auth that runs statements itself, is
- * added here with its condition.
+ * **W: every write about a person is conditional, in its own transaction, on what allowed it** (packages/op-auth/src/session/write-as.ts). A new
+ * statement that writes a table of people, and a new place of op-auth that runs statements itself, is added here with its condition.
  */
 
 import { globSync, readFileSync } from "node:fs";

@@ -1,7 +1,10 @@
 import { WorkerEntrypoint } from "cloudflare:workers";
 import type { ClaimsRequest, HookClaim, Hooks } from "@edge-op/hooks";
 
-/** **Gives each client the claims that its product expects**, by its name: here the user name that a wiki and a shop each want; the demo of `npm start` is a shop. */
+/**
+ * **Gives each client the claims that its product expects**, by its name: here the user name that a wiki and a shop each want; the demo of
+ * `npm start` is a shop.
+ */
 export default class extends WorkerEntrypoint implements Hooks {
   claims({ user, client }: ClaimsRequest): HookClaim[] {
     switch (client.client_name) {

@@ -7,8 +7,8 @@ interface Env {
 }
 
 /**
- * **Requires a second factor from a country that is new for the person**, and remembers it once they have proven one. It protects those who have a second
- * factor: whoever knows the password of somebody without one sets one up. `NEW_BROWSER=code` beside it asks for a code of the mailbox first.
+ * **Requires a second factor from a country that is new for the person**, and remembers it once they have proven one. It protects those who have a
+ * second factor: whoever knows the password of somebody without one sets one up. `NEW_BROWSER=code` beside it asks for a code of the mailbox first.
  */
 export default class extends WorkerEntrypoint<Env> implements Hooks {
   async beforeSignIn({ user, amr, country = "unknown" }: SignInRequest): Promise<SignInVerdict | undefined> {

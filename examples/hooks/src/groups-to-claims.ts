@@ -6,7 +6,9 @@ interface Env {
   readonly API: string;
 }
 
-/** **Maps groups to a claim of an API**: `team-red` and `team-blue` are the teams "red" and "blue" there. Only tokens for that API alone contain it. */
+/**
+ * **Maps groups to a claim of an API**: `team-red` and `team-blue` are the teams "red" and "blue" there. Only tokens for that API alone contain it.
+ */
 export default class extends WorkerEntrypoint<Env> implements Hooks {
   claims({ user }: ClaimsRequest): HookClaim[] {
     const teams = user.groups.flatMap((group) => (group.startsWith("team-") ? [group.slice(5)] : []));

@@ -45,7 +45,9 @@ async function prepare(name: keyof typeof algorithms): Promise<Prepared> {
 
 let turn = 0;
 
-/** Writes one row per call, as long as a family: unlike an endpoint, the floor does not share calls. SQLite writes no page for a value that is there. */
+/**
+ * Writes one row per call, as long as a family: unlike an endpoint, the floor does not share calls. SQLite writes no page for a value that is there.
+ */
 async function write({ REFRESH_TOKEN_ROTATOR: namespace }: FloorEnv): Promise<void> {
   turn += 1;
   const stub = namespace.get(namespace.idFromName(`floor:${turn % objects}`));

@@ -22,9 +22,10 @@ const pieces = "restored_pieces";
 const longestPiece = new RegExp(`[^]{1,${longestText / 2}}`, "gu");
 
 /**
- * **Opens a backup of D1**: yields SQL that replaces the content of a database that has its tables. Every part is verified: one that is missing, cut off,
- * exchanged or of another key is an error. Parts are of different moments, so two may name the same unique value: the later one has it. An earlier
- * person keeps their account under a name that nobody can choose; other earlier rows, and rows whose user or client was deleted, are left out.
+ * **Opens a backup of D1**: yields SQL that replaces the content of a database that has its tables. Every part is verified: one that is missing, cut
+ * off, exchanged or of another key is an error. Parts are of different moments, so two may name the same unique value: the later one has it. An
+ * earlier person keeps their account under a name that nobody can choose; other earlier rows, and rows whose user or client was deleted, are left
+ * out.
  */
 export async function* backupStatements(begun: string, masterKey: string, read: ReadObject): AsyncGenerator<string> {
   const open = async <T>(key: string, isContent: (value: unknown) => value is T): Promise<T> => {

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * **The command `edge-op`** of the published package. `dev` and `init` read their own options; their code is loaded only for them, so that the commands
- * for deployments need neither the runtime of Workers nor its version of Node.
+ * **The command `edge-op`** of the published package. `dev` and `init` read their own options; their code is loaded only for them, so that the
+ * commands for deployments need neither the runtime of Workers nor its version of Node.
  */
 
 import { readFileSync } from "node:fs";

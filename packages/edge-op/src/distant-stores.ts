@@ -48,7 +48,8 @@ interface Handlers {
 type EntryClass = new (ctx: { readonly id?: DurableObjectId }, env: object) => object;
 
 /**
- * **The exports of a Worker, with its stores at a distance.** `isFar`: whether this isolate is in the second region. An object is where its name says.
+ * **The exports of a Worker, with its stores at a distance.** `isFar`: whether this isolate is in the second region. An object is where its name
+ * says.
  */
 export function placeWorker(
   exports: Readonly<Record<string, unknown>>,

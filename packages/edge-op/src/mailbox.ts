@@ -20,8 +20,8 @@ interface Box {
 }
 
 /**
- * **A mailbox in place of a provider of mail**, for development and tests: it accepts what Resend's API accepts, so the Workers send to it as they send
- * to Resend, and keeps the newest mails in memory. Each key has a box of its own.
+ * **A mailbox in place of a provider of mail**, for development and tests: it accepts what Resend's API accepts, so the Workers send to it as they
+ * send to Resend, and keeps the newest mails in memory. Each key has a box of its own.
  */
 export class Mailbox {
   readonly #server: Server;

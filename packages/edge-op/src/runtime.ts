@@ -7,7 +7,8 @@ import { pathToFileURL } from "node:url";
 
 /**
  * **The runtime of Workers (Miniflare and workerd, 190 MB)**, which only a provider on this machine needs. The package does not depend on it, so that
- * operators do not install it: it is that of the project, or one that `edge-op dev` installs once for this user. Only the version of this release is used.
+ * operators do not install it: it is that of the project, or one that `edge-op dev` installs once for this user. Only the version of this release is
+ * used.
  */
 const name = "miniflare";
 

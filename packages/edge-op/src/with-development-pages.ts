@@ -5,8 +5,8 @@ import type { Socket } from "./describe-workers.ts";
 export type ServePage = (request: Request) => Promise<Response>;
 
 /**
- * The Worker in front of the provider's. Everything but the pages is passed on unchanged; a page that refuses a request gets its explanation before the
- * end, and all pages get the name, logo and colours that are tried at `/dev/look`.
+ * The Worker in front of the provider's. Everything but the pages is passed on unchanged; a page that refuses a request gets its explanation before
+ * the end, and all pages get the name, logo and colours that are tried at `/dev/look`.
  */
 const source = `export default {
   async fetch(request, { PAGES, PROVIDER }) {

@@ -16,7 +16,8 @@ function bindsHooks(name: string): boolean {
 }
 
 /**
- * **The Workers of a provider, bound to that of the operator**, as `npm run deploy` binds them. Hooks without a wrangler file have the compatibility date of the provider.
+ * **The Workers of a provider, bound to that of the operator**, as `npm run deploy` binds them. Hooks without a wrangler file have the compatibility
+ * date of the provider.
  */
 export async function withHooks(
   provider: readonly V4WorkerOptions[],

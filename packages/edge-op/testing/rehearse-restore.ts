@@ -28,8 +28,8 @@ const people = [
 ] as const;
 
 /**
- * **Rehearses a restoration of D1 on this machine** (docs/operating/backup.md): backed up, changed, destroyed, restored. Calls `print` with each step, and
- * throws if anything that was ended lives.
+ * **Rehearses a restoration of D1 on this machine** (docs/operating/backup.md): backed up, changed, destroyed, restored. Calls `print` with each
+ * step, and throws if anything that was ended lives.
  */
 export async function rehearseRestore(builds: Builds, print: (line: string) => void): Promise<void> {
   const stateDir = mkdtempSync(join(tmpdir(), "edge-op-rehearsal-"));

@@ -42,8 +42,8 @@ export interface ClaimsRequest {
 }
 
 /**
- * A claim and where it is contained: in those of `tokens` whose scope has `scope`. A claim of the provider (`sub`, `aud`, `scope`, `roles`, `email` and
- * others) cannot be set, and a value that an administrator mapped to the same name takes its place.
+ * A claim and where it is contained: in those of `tokens` whose scope has `scope`. A claim of the provider (`sub`, `aud`, `scope`, `roles`, `email`
+ * and others) cannot be set, and a value that an administrator mapped to the same name takes its place.
  */
 export interface HookClaim {
   /** 1 to 128 letters, digits or `_.:/-`, the first a letter. */

@@ -1,6 +1,6 @@
 /**
- * **Nobody learns whether an account exists**: for every kind of account and for none, a wrong password, a forgotten password and a sign-up have the same
- * statuses, headers, bytes, calls and cost of hashes. `load-tests/measure/measure-account-timing.ts` measures their time.
+ * **Nobody learns whether an account exists**: for every kind of account and for none, a wrong password, a forgotten password and a sign-up have the
+ * same statuses, headers, bytes, calls and cost of hashes. `load-tests/measure/measure-account-timing.ts` measures their time.
  */
 
 import { createRequestContext } from "@edge-op/shared/http/request-context";

@@ -1,5 +1,5 @@
 /**
- * **The reads of the first request of an isolate of op-auth**, with KV filled by others and with KV empty, and of a hundred requests that arrive at
+ * **The reads of the first request in an isolate of op-auth**, with KV filled by others and with KV empty, and of a hundred requests that arrive at
  * once: for a browser without a session, which is sent to the sign-in page, and for one with a session and a consent. ARCHITECTURE.md has the table.
  */
 

@@ -1,6 +1,6 @@
 /**
- * **How often the requests of a sign-in wait for something far away**, in a busy isolate: the calls that are made after each other, and how many there
- * are. ARCHITECTURE.md has the table.
+ * **How often the requests of a sign-in wait for something far away**, in a busy isolate: the calls that are made after each other, and how many
+ * there are. ARCHITECTURE.md has the table.
  */
 
 import { grantSubject } from "@edge-op/shared/leases/revocation-subject";

@@ -1,6 +1,6 @@
 /**
- * **W: a write about a person stands only on what allowed it.** Each form is posted twice: once as it is, and it writes; once while a change is committed after
- * the form was judged and before it is written, and nothing is written. `test/topology/person-writes.test.ts` lists the writes.
+ * **W: a write about a person stands only on what allowed it.** Each form is posted twice: once as it is, and it writes; once while a change is
+ * committed after the form was judged and before it is written, and nothing is written. `test/topology/person-writes.test.ts` lists the writes.
  */
 
 import { cutOffUntilMs, recordNewest } from "@edge-op/shared/cut-offs/cut-offs";

@@ -1,6 +1,6 @@
 /**
- * **Every step at every position of every kind of flow**, by its address and by a form with a valid token, as whoever holds the page's `f` can send them. A step
- * that writes is shown, and its form is accepted, where it is next; anywhere else it leads to where the flow is, and nothing is stored.
+ * **Every step at every position of every kind of flow**, by its address and by a form with a valid token, as whoever holds the page's `f` can send
+ * them. A step that writes is shown, and its form is accepted, where it is next; anywhere else it leads to where the flow is, and nothing is stored.
  */
 
 import { formToken } from "@edge-op/pages/form-token";

@@ -1,7 +1,7 @@
 /**
- * **T: taking back is stronger than taking.** Within a week of the first change that somebody else made, the link that was mailed to the oldest address
- * restores the account, whatever came after it; who holds that address and one factor of their own has the account. Random histories of an owner and a
- * thief run the deployed code on D1; each mutant changes one condition of it.
+ * **T: taking back is stronger than taking.** Within a week of the first change that somebody else made, the link that was mailed to the oldest
+ * address restores the account, whatever came after it; who holds that address and one factor of their own has the account. Random histories of an
+ * owner and a thief run the deployed code on D1; each mutant changes one condition of it.
  */
 
 import { withMembers } from "@edge-op/shared/http/request-context";

@@ -1,4 +1,7 @@
-/** **How often the first requests of a new isolate wait** when one isolate serves them all, and when each has its own. docs/operating/shapes.md has the sums. */
+/**
+ * **How often the first requests of a new isolate wait** when one isolate serves them all, and when each has its own. docs/operating/shapes.md has
+ * the sums.
+ */
 
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";

@@ -16,8 +16,8 @@ import { callbackPath, completeSignIn } from "./session/sign-in.ts";
 type Call<Env> = (worker: Callee, request: Request, env: Env, execution: Execution) => Response | Promise<Response>;
 
 /**
- * **The operator's console** (ADR 64): pages over the admin API, for who is signed in by this provider with two factors. It has no store. Cost of a page:
- * the requests to the admin API that its route names.
+ * **The operator's console** (ADR 64): pages over the admin API, for who is signed in by this provider with two factors. It has no store. Cost of a
+ * page: the requests to the admin API that its route names.
  */
 export function createApp() {
   return createAppWith<ConsoleEnv>((worker, request, env) => env[worker].fetch(request));

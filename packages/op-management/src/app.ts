@@ -11,8 +11,8 @@ import { mailEventBody, mailEventsEndpoint } from "./mail/mail-events-endpoint.t
 import { revocationEndpoint } from "./revocation/revocation-endpoint.ts";
 
 /**
- * **The routes of op-management.** An app uses the memory of one isolate; tests create several. What checks documents by schemas, the admin API and the
- * registration of clients, is loaded by its first request.
+ * **The routes of op-management.** An app uses the memory of one isolate; tests create several. What checks documents by schemas, the admin API and
+ * the registration of clients, is loaded by its first request.
  */
 export function createApp(isolate: ManagementIsolate = createIsolate()) {
   const app = new Router<ManagementEnv>(isolate.reports);

@@ -4,9 +4,9 @@ import { AdminCaller, bindings, dumpDatabase, everyScope, issuer } from "./fixtu
 import { AdminMails } from "./fixtures/admin-mails.ts";
 
 /**
- * **No record gives more authority than its writer has** (RFC 9700 §2.3). For each operation that changes something: the writes by which somebody with
- * the scope of the operation alone would bind, raise or replace a greater administrator, all refused; or the reason why it cannot. A new kind of record
- * without an entry fails the first test.
+ * **No record gives more authority than its writer has** (RFC 9700 §2.3). For each operation that changes something: the writes by which somebody
+ * with the scope of the operation alone would bind, raise or replace a greater administrator, all refused; or the reason why it cannot. A new kind of
+ * record without an entry fails the first test.
  */
 const adminAudience = `${issuer}/admin`;
 const upstream = {

@@ -1,6 +1,6 @@
 /**
- * **Rows read by the lists of the admin API**: each page reads about as many rows as it shows, for every filter and pair of filters, in databases in which
- * many rows have one value and none has both. The lists and their filters are those of the route table: a new one needs an entry here.
+ * **Rows read by the lists of the admin API**: each page reads about as many rows as it shows, for every filter and pair of filters, in databases in
+ * which many rows have one value and none has both. The lists and their filters are those of the route table: a new one needs an entry here.
  */
 
 import { countCalls } from "@edge-op/shared/http/count-calls";

@@ -32,7 +32,9 @@ export interface GrantRequest<Parameter extends string = never> extends ClientRe
 
 /** A token request after its decision. */
 export interface IssueRequest extends ClientRequest, Pick<OpenDecision, "validate"> {
-  /** Commits, and spends the proof if nothing has spent it earlier: nothing refuses the request any more. To be called before anything is signed (R6). */
+  /**
+   * Commits, and spends the proof if nothing has spent it earlier: nothing refuses the request any more. To be called before anything is signed (R6).
+   */
   commit(): Promise<CommittedRequest>;
 }
 

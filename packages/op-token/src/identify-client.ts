@@ -8,7 +8,10 @@ import { authenticateWorkload, isWorkloadRequest } from "./external/authenticate
 import type { GrantRequest } from "./grant-module.ts";
 import type { TokenIsolate } from "./isolate.ts";
 
-/** **The client of a token request**: it has authenticated, or the rule of a trusted issuer names it for a workload without a secret. Cost warm: 0 calls. */
+/**
+ * **The client of a token request**: it has authenticated, or the rule of a trusted issuer names it for a workload without a secret. Cost warm: 0
+ * calls.
+ */
 export async function identifyClient(
   context: RequestContext<TokenEnv>,
   isolate: TokenIsolate,

@@ -22,8 +22,8 @@ import { reportIssued } from "./report-issued.ts";
 const tokenHeaders = { Pragma: "no-cache" } as const;
 
 /**
- * **`POST /token`.** Cost of a warm request (object / KV / D1 calls): client_credentials, token exchange and jwt-bearer
- * 0/0/0 (`direct` 1/0/0), refresh 1/0/0, authorization code 1/0/0, a poll with a device code 1/0/0; a client assertion adds 1 object call, and so does a DPoP proof
+ * **`POST /token`.** Cost of a warm request (object / KV / D1 calls): client_credentials, token exchange and jwt-bearer 0/0/0 (`direct` 1/0/0),
+ * refresh 1/0/0, authorization code 1/0/0, a poll with a device code 1/0/0; a client assertion adds 1 object call, and so does a DPoP proof
  * (`DPOP_SINGLE_USE=isolate`: none) beside its verification. Calls that follow one another in a cold isolate, after a pause, in a busy one:
  * client_credentials and token exchange 2/1/0, refresh and authorization code 2/1/1, redemption of a device code 4/3/2.
  *

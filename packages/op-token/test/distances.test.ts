@@ -21,7 +21,7 @@ class Waits {
 
   readonly wait = async (ms: number): Promise<void> => {
     const begins = this.ended;
-    // Waits beside each other overlap by this much.
+    // Waits in parallel overlap by this much.
     await scheduler.wait(20);
     this.ended = Math.max(this.ended, begins + ms);
   };

@@ -1,5 +1,5 @@
 /**
- * **The reads of the first request of an isolate of op-userinfo**, with KV filled by others and with KV empty, and of a hundred requests that arrive
+ * **The reads of the first request in an isolate of op-userinfo**, with KV filled by others and with KV empty, and of a hundred requests that arrive
  * at once. ARCHITECTURE.md has the table.
  */
 

@@ -24,8 +24,8 @@ function explain(reason: string, line: Line = {}): Line {
 }
 
 /**
- * The provider's lines in a log: its own lines of JSON, the objects of `wrangler tail --format json`, or exported records that have them in `source` or
- * `message`. Other lines are skipped.
+ * The provider's lines in a log: its own lines of JSON, the objects of `wrangler tail --format json`, or exported records that have them in `source`
+ * or `message`. Other lines are skipped.
  */
 function readLog(text: string): Line[] {
   return text.split("\n").flatMap((line) => {

@@ -127,8 +127,8 @@ interface WrongField {
 }
 
 /**
- * A taken id names its field, and a concurrent change has the fixed text. Every other 409 is a state that forbids the change, with its own text: the same
- * command fails again.
+ * A taken id names its field, and a concurrent change has the fixed text. Every other 409 is a state that forbids the change, with its own text: the
+ * same command fails again.
  */
 function outcomeOfConflict({ error_description: description, fields }: ApiResponse["body"]): Failure["outcome"] {
   return Array.isArray(fields) || description === wireDescriptions.conflict ? "conflict" : "refused";

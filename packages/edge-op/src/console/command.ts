@@ -80,7 +80,10 @@ export const yesOption: Option = {
   description: "Do not ask. Needed where nobody can answer.",
 };
 
-/** **Asks a person at a terminal before something is changed.** Elsewhere the command line must say `--yes`: a script that names the wrong variable deletes nothing. */
+/**
+ * **Asks a person at a terminal before something is changed.** Elsewhere the command line must say `--yes`: a script that names the wrong variable
+ * deletes nothing.
+ */
 export async function requireConsent(call: Pick<Call, "terminal" | "options">, question: string): Promise<void> {
   if (hasFlag(call, "yes")) return;
   if (!call.terminal.isInteractive) throw usageFailure("Nobody can answer here: add --yes. Nothing was changed.");

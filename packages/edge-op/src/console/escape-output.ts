@@ -2,9 +2,9 @@ import { printable } from "./show.ts";
 import type { Terminal } from "./terminal.ts";
 
 /**
- * **Everything that is written to a terminal passes here**, so that no command has to remember which of its texts are those of a provider, a file or an
- * environment: a control would move the cursor, hide lines or type for the person. Line ends stay, and the carriage return that begins a line of progress.
- * JSON stays the same JSON.
+ * **Everything that is written to a terminal passes here**, so that no command has to remember which of its texts are those of a provider, a file or
+ * an environment: a control would move the cursor, hide lines or type for the person. Line ends stay, and the carriage return that begins a line of
+ * progress. JSON stays the same JSON.
  */
 export function escapeOutput(text: string): string {
   const start = text.startsWith("\r") ? "\r" : "";

@@ -4,8 +4,8 @@ const lineMs = 10_000;
 const barWidth = 24;
 
 /**
- * **How far a long command is**: a bar that is drawn again for a person at a terminal; for a log, a line each ten seconds. It is written when something
- * has happened, so that a command that stands still shows it.
+ * **How far a long command is**: a bar that is drawn again for a person at a terminal; for a log, a line each ten seconds. It is written when
+ * something has happened, so that a command that stands still shows it.
  */
 export class Progress {
   readonly #terminal: Pick<Terminal, "isInteractive" | "note">;

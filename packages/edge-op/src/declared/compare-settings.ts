@@ -20,7 +20,10 @@ export interface ComparedSettings {
 
 const settings: readonly Setting[] = [...Object.values(workerSettings), ...Object.values(pageSettings)];
 
-/** **Compares declared settings with the deployment's.** They are variables of its Workers, so only `npm run deploy` changes them. Scope `admin:shards`. */
+/**
+ * **Compares declared settings with the deployment's.** They are variables of its Workers, so only `npm run deploy` changes them. Scope
+ * `admin:shards`.
+ */
 export async function compareSettings(
   connection: Connection,
   declared: Readonly<Record<string, string>>,

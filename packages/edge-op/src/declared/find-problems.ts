@@ -23,8 +23,8 @@ interface Checked extends Schema {
 }
 
 /**
- * **Why the admin API would refuse a value**, by its schema: a plan finds this before the first change is made. What needs other records is left to the
- * API. `null` removes a member, so it is right everywhere.
+ * **Why the admin API would refuse a value**, by its schema: a plan finds this before the first change is made. What needs other records is left to
+ * the API. `null` removes a member, so it is right everywhere.
  */
 export function findProblems(document: ApiDocument, given: Schema, value: unknown, path = ""): readonly string[] {
   if (value === null) return [];

@@ -21,8 +21,8 @@ export interface Change {
 const mostReads = 8;
 
 /**
- * **The changes that make a deployment what is declared**, in the order in which they must be made. Reads each declared record once. Refuses the whole
- * plan, with every problem, if a record has another form than the admin API accepts.
+ * **The changes that make a deployment what is declared**, in the order in which they must be made. Reads each declared record once. Refuses the
+ * whole plan, with every problem, if a record has another form than the admin API accepts.
  */
 export async function makePlan(
   connection: Connection,

@@ -24,8 +24,9 @@ export interface PanelContent {
 const ownNames = ["localhost", "127.0.0.1", "[::1]"];
 
 /**
- * **The pages of a development run**: the panel at `/`, `/dev/refusals`, the sent mails at `/dev/mailbox`, colours to try at `/dev/look`, and the explanation that the pages of refused requests contain. They exist in
- * this package alone, on loopback; they check `Host`, allow no other origin to read or frame them, and change nothing.
+ * **The pages of a development run**: the panel at `/`, `/dev/refusals`, the sent mails at `/dev/mailbox`, colours to try at `/dev/look`, and the
+ * explanation that the pages of refused requests contain. They exist in this package alone, on loopback; they check `Host`, allow no other origin to
+ * read or frame them, and change nothing.
  */
 export async function serveDevelopmentPage(
   request: Request,

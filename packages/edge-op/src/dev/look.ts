@@ -35,7 +35,9 @@ export function rememberedLook(parameters: URLSearchParams): string {
   return `dev-look=${new URLSearchParams(given)}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${isTried ? 86_400 : 0}`;
 }
 
-/** **The form that tries a look**: name, logo and colours are shown on the provider's real pages, in both schemes and languages, without a new start. */
+/**
+ * **The form that tries a look**: name, logo and colours are shown on the provider's real pages, in both schemes and languages, without a new start.
+ */
 export function lookForm(parameters: URLSearchParams): Markup {
   const { problem } = lookStyle(parameters);
   const pages = [

@@ -164,7 +164,10 @@ export class DevelopmentRun {
   }
 }
 
-/** Advice about an error of a start; `undefined` for an unexpected one. `otherPort`: how to choose another port; `anew`: how to begin without the state. */
+/**
+ * Advice about an error of a start; `undefined` for an unexpected one. `otherPort`: how to choose another port; `anew`: how to begin without the
+ * state.
+ */
 export function adviceFor(
   error: unknown,
   { otherPort, anew }: { readonly otherPort: string; readonly anew: string },

@@ -24,8 +24,9 @@ import {
 } from "./source-user.ts";
 
 /**
- * **Users of Auth0**: a user export in lines, as a list or as CSV, with the names of members or those that the dashboard's extension gives (`Email Verified`);
- * `custom_password_hash` as an import file of Auth0 has it. Hashes that Auth0 made come in a file of their own, by request to its support: `beside`.
+ * **Users of Auth0**: a user export in lines, as a list or as CSV, with the names of members or those that the dashboard's extension gives
+ * (`Email Verified`); `custom_password_hash` as an import file of Auth0 has it. Hashes that Auth0 made come in a file of their own, by request to its
+ * support: `beside`.
  *
  * @see https://auth0.com/docs/manage-users/user-migration/bulk-user-exports
  * @see https://auth0.com/docs/manage-users/user-migration/bulk-user-import-database-schema-and-examples

@@ -16,8 +16,8 @@ import {
 } from "./source-user.ts";
 
 /**
- * **Users of better-auth**: a JSON object with its tables `user`, `account` and, if there are any, `passkey` and `twoFactor`, as lists of rows. Secrets of
- * apps are encrypted with the application's own secret there, and are left out.
+ * **Users of better-auth**: a JSON object with its tables `user`, `account` and, if there are any, `passkey` and `twoFactor`, as lists of rows.
+ * Secrets of apps are encrypted with the application's own secret there, and are left out.
  *
  * @see https://www.better-auth.com/docs/concepts/database
  */

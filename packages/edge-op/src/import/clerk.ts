@@ -21,8 +21,8 @@ import {
 } from "./source-user.ts";
 
 /**
- * **Users of Clerk**: the CSV of the dashboard's export, which has password digests and secrets of authenticator apps; or the JSON of `GET /v1/users`, which
- * has the connected accounts and neither.
+ * **Users of Clerk**: the CSV of the dashboard's export, which has password digests and secrets of authenticator apps; or the JSON of
+ * `GET /v1/users`, which has the connected accounts and neither.
  *
  * @see https://clerk.com/docs/guides/development/migrating/export-from-clerk
  * @see https://clerk.com/docs/reference/backend-api/tag/users/get/users

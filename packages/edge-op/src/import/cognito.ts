@@ -22,8 +22,8 @@ const knownColumns = new Set([
 ]);
 
 /**
- * **Users of Cognito**: CSV with the columns of its import header, and `sub` if the file has it; or the JSON of `aws cognito-idp list-users`. Cognito exports
- * neither password hashes nor secrets of apps.
+ * **Users of Cognito**: CSV with the columns of its import header, and `sub` if the file has it; or the JSON of `aws cognito-idp list-users`. Cognito
+ * exports neither password hashes nor secrets of apps.
  *
  * @see https://docs.aws.amazon.com/cognito/latest/developerguide/cognito-user-pools-using-import-tool-csv-header.html
  * @see https://docs.aws.amazon.com/cognito-user-identity-pools/latest/APIReference/API_ListUsers.html

@@ -21,8 +21,9 @@ const mostLines = 50;
 const delimiters = [",", ";", "\t"];
 
 /**
- * **The rows of a file of CSV** (RFC 4180), with commas, semicolons or tabs. A row is the fewest lines that parse and have the columns of the header; if there
- * is none, its first line is refused, and the next row begins with the second. A header that lacks a column is refused once, with the whole file.
+ * **The rows of a file of CSV** (RFC 4180), with commas, semicolons or tabs. A row is the fewest lines that parse and have the columns of the header;
+ * if there is none, its first line is refused, and the next row begins with the second. A header that lacks a column is refused once, with the whole
+ * file.
  */
 export async function* readCsvRows(lines: AsyncIterable<Piece>, form: CsvForm): AsyncGenerator<CsvRow> {
   const source = new Lookahead(lines);

@@ -18,8 +18,9 @@ import {
 
 /**
  * **Users of Microsoft Entra**: pages of `GET /v1.0/users` of Microsoft Graph, with
- * `$select=id,userPrincipalName,displayName,givenName,surname,mail,mobilePhone,preferredLanguage,accountEnabled,createdDateTime,identities`. Graph gives
- * neither password hashes nor methods, and not the `sub` with which a person comes through Microsoft as an upstream provider, which differs for each application.
+ * `$select=id,userPrincipalName,displayName,givenName,surname,mail,mobilePhone,preferredLanguage,accountEnabled,createdDateTime,identities`. Graph
+ * gives neither password hashes nor methods, and not the `sub` with which a person comes through Microsoft as an upstream provider, which differs for
+ * each application.
  *
  * @see https://learn.microsoft.com/en-us/graph/api/user-list
  * @see https://learn.microsoft.com/en-us/graph/api/resources/objectidentity

@@ -36,8 +36,8 @@ const columns = [
 ];
 
 /**
- * **Users of Firebase Authentication**: `firebase auth:export` as JSON or CSV, or a list of `listUsers` of the Admin SDK; and in `beside` the password hash
- * parameters of the project as the console shows them. Anonymous accounts are left out: nobody can sign in to them elsewhere.
+ * **Users of Firebase Authentication**: `firebase auth:export` as JSON or CSV, or a list of `listUsers` of the Admin SDK; and in `beside` the
+ * password hash parameters of the project as the console shows them. Anonymous accounts are left out: nobody can sign in to them elsewhere.
  *
  * @see https://firebase.google.com/docs/cli/auth
  * @see https://firebase.google.com/docs/auth/admin/manage-users#list_all_users

@@ -52,9 +52,9 @@ interface ImportOptions {
 }
 
 /**
- * **Sends users in batches, some at the same time**, and yields the report of each record, in the order of the files. Memory is that of the batches in
- * flight. A batch that the provider could not answer is sent again: the users that it has created exist then. One that it refuses as a whole is halved,
- * until the line is found for which it does.
+ * **Sends users in batches, some at the same time**, and yields the report of each record, in the order of the files. Memory is that of the batches
+ * in flight. A batch that the provider could not answer is sent again: the users that it has created exist then. One that it refuses as a whole is
+ * halved, until the line is found for which it does.
  */
 export async function* importBatches(
   connection: Connection,

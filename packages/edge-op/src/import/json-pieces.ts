@@ -34,9 +34,10 @@ const [quote, backslash, comma, colon, openList, closeList, openObject, closeObj
 const isBlank = (byte: number) => byte === 32 || byte === 9 || byte === 10 || byte === 13;
 
 /**
- * **The records of a JSON document, one by one, however large it is and wherever it is damaged**: the values of a list, or those of members whose names are
- * `lists` at the top of the document or of a value, or `tables` at the top of the document. Only brackets and texts are read here; each record is parsed by itself. After damage it continues where
- * no record can be: a text ends with its line (RFC 8259 §7), and an object where a name must be begins the next record. Memory is that of one record.
+ * **The records of a JSON document, one by one, however large it is and wherever it is damaged**: the values of a list, or those of members whose
+ * names are `lists` at the top of the document or of a value, or `tables` at the top of the document. Only brackets and texts are read here; each
+ * record is parsed by itself. After damage it continues where no record can be: a text ends with its line (RFC 8259 §7), and an object where a name
+ * must be begins the next record. Memory is that of one record.
  */
 export class JsonPieces {
   readonly #lists: ReadonlySet<string>;

@@ -21,8 +21,8 @@ import {
 } from "./source-user.ts";
 
 /**
- * **Users of a realm export** (`kc.sh export`, with one file or several), or a list of them (`kcadm get users`), which has no credentials. Client roles,
- * required actions but a new password, and attributes without a claim are left out.
+ * **Users of a realm export** (`kc.sh export`, with one file or several), or a list of them (`kcadm get users`), which has no credentials. Client
+ * roles, required actions but a new password, and attributes without a claim are left out.
  *
  * @see https://www.keycloak.org/server/importExport
  */

@@ -24,8 +24,9 @@ import {
 const nameTraits = ["email", "username", "name", "first_name", "last_name", "phone", "picture"];
 
 /**
- * **Identities of Ory Kratos**: the list of `GET /admin/identities`, or identities in the form of its import. The API shows no password hashes; a query of
- * `identity_credentials` has them as `credentials.password.config.hashed_password`, and secrets of authenticator apps as `credentials.totp.config.totp_url`.
+ * **Identities of Ory Kratos**: the list of `GET /admin/identities`, or identities in the form of its import. The API shows no password hashes; a
+ * query of `identity_credentials` has them as `credentials.password.config.hashed_password`, and secrets of authenticator apps as
+ * `credentials.totp.config.totp_url`.
  *
  * @see https://www.ory.com/docs/kratos/manage-identities/import-user-accounts-identities
  */

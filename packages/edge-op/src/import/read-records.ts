@@ -25,7 +25,10 @@ export interface SourceRecord {
   readonly name?: string;
 }
 
-/** **The records of a file or a folder, whatever bytes they have.** JSON in lines, as a list or as a document with lists, or CSV: the content decides, not the name. */
+/**
+ * **The records of a file or a folder, whatever bytes they have.** JSON in lines, as a list or as a document with lists, or CSV: the content decides,
+ * not the name.
+ */
 export async function* readRecords(
   path: string,
   form: SourceForm,

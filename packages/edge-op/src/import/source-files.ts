@@ -16,8 +16,8 @@ export function sourceFiles(path: string): readonly string[] {
 }
 
 /**
- * **The bytes of a file as UTF-8**, without its byte order mark: gzip and UTF-16 are known by their first bytes. Bytes that are no UTF-8 stay as they are,
- * so that the line that has them is refused; half a character of UTF-16 becomes such a byte. Memory is that of one chunk.
+ * **The bytes of a file as UTF-8**, without its byte order mark: gzip and UTF-16 are known by their first bytes. Bytes that are no UTF-8 stay as they
+ * are, so that the line that has them is refused; half a character of UTF-16 becomes such a byte. Memory is that of one chunk.
  */
 export async function* readBytes(path: string, onRead?: (bytes: number) => void): AsyncGenerator<Buffer> {
   const { first, rest } = await withFirst(counted(createReadStream(path), onRead));

@@ -21,8 +21,8 @@ import {
 } from "./source-user.ts";
 
 /**
- * **Users of Supabase**: the rows of `auth.users` as CSV or JSON, with those of `auth.identities` as the member `identities`, or as a list beside them:
- * `{"users": […], "identities": […]}`. Secrets of authenticator apps are in `auth.mfa_factors`, and are left out.
+ * **Users of Supabase**: the rows of `auth.users` as CSV or JSON, with those of `auth.identities` as the member `identities`, or as a list beside
+ * them: `{"users": […], "identities": […]}`. Secrets of authenticator apps are in `auth.mfa_factors`, and are left out.
  *
  * @see https://supabase.com/docs/guides/auth/users
  * @see https://supabase.com/docs/guides/auth/identities

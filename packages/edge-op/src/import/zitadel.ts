@@ -22,8 +22,8 @@ import {
 const suspended: readonly unknown[] = ["USER_STATE_INACTIVE", "USER_STATE_LOCKED"];
 
 /**
- * **Users of ZITADEL**: the `result` of `POST /v2/users` or of the management API, or the organizations of `POST /admin/v1/export`, which has password
- * hashes. Users that are machines are left out: register a client.
+ * **Users of ZITADEL**: the `result` of `POST /v2/users` or of the management API, or the organizations of `POST /admin/v1/export`, which has
+ * password hashes. Users that are machines are left out: register a client.
  *
  * @see https://zitadel.com/docs/apis/resources/user_service_v2/user-service-list-users
  * @see https://zitadel.com/docs/guides/migrate/sources/zitadel

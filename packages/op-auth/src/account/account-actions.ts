@@ -21,8 +21,8 @@ import { mayAddConditionally, mayAddPasskey, mayRemovePasskey } from "./factor-l
 import { asPersonPosting, endOtherSessions } from "./require-person.ts";
 
 /**
- * **Adds a passkey**, only soon after a sign-in, so that nobody can add theirs to a browser left unattended; by a passkey, if the person has one. A passkey that
- * the browser created without asking requires a sign-in by password.
+ * **Adds a passkey**, only soon after a sign-in, so that nobody can add theirs to a browser left unattended; by a passkey, if the person has one. A
+ * passkey that the browser created without asking requires a sign-in by password.
  */
 export function addPasskey(at: PageRequest): Promise<Response> {
   const { context, isolate } = at;
@@ -54,8 +54,8 @@ function nameOf({ request }: PageRequest, factors: readonly Pick<ListedFactor, "
 }
 
 /**
- * **Removes a passkey**, soon after a sign-in, but never the last way in. Other sessions end, and remembered browsers ask again. Cost: 2 object calls; 2 D1
- * calls, all after each other, and those of require-person.ts.
+ * **Removes a passkey**, soon after a sign-in, but never the last way in. Other sessions end, and remembered browsers ask again. Cost: 2 object
+ * calls; 2 D1 calls, all after each other, and those of require-person.ts.
  */
 export function removePasskey(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
@@ -102,7 +102,10 @@ export function changePasskeyName(at: PageRequest): Promise<Response> {
   });
 }
 
-/** **Removes an application's access.** If there was none, nothing is recorded. Cost: 1 D1 call, and for each of its clients that of withdraw-consent.ts. */
+/**
+ * **Removes an application's access.** If there was none, nothing is recorded. Cost: 1 D1 call, and for each of its clients that of
+ * withdraw-consent.ts.
+ */
 export function removeConsent(at: PageRequest): Promise<Response> {
   const { context, isolate } = at;
   return asPersonPosting(at, async ({ user: { sub } }, form) => {

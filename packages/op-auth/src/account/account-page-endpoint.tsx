@@ -23,7 +23,10 @@ import { accountForms, asPerson } from "./require-person.ts";
 /** A passkey ceremony starts when the page is rendered and must end within this time. */
 const ceremonyMs = 10 * 60_000;
 
-/** **`GET /account`**: address, password, passkeys, second factors, connected providers, applications with access, sessions. Cost: 2 object calls, 7 D1 calls. */
+/**
+ * **`GET /account`**: address, password, passkeys, second factors, connected providers, applications with access, sessions. Cost: 2 object calls, 7
+ * D1 calls.
+ */
 export function showAccount(at: PageRequest): Promise<Response> {
   return asPerson(at, (person) => renderAccount(at, person));
 }

@@ -16,8 +16,8 @@ const shownAtOnce = 25;
 const readAtOnce = 200;
 
 /**
- * **`GET /account/activity`**: what happened with a person's account, newest first, from the audit log. `before` is the place after which a page begins.
- * Cost: 1 object call; 1 D1 call, and the clients that are not in memory.
+ * **`GET /account/activity`**: what happened with a person's account, newest first, from the audit log. `before` is the place after which a page
+ * begins. Cost: 1 object call; 1 D1 call, and the clients that are not in memory.
  */
 export function showActivity(at: PageRequest): Promise<Response> {
   return asPerson(at, async ({ user }) => {

@@ -43,7 +43,10 @@ const isCodeState = objectOf<CodeState>({
   }),
 });
 
-/** **The page for another address**, or for the confirmation of the present one, soon after a sign-in at the level of the account. Cost: 1 object call, 1 D1 call. */
+/**
+ * **The page for another address**, or for the confirmation of the present one, soon after a sign-in at the level of the account. Cost: 1 object
+ * call, 1 D1 call.
+ */
 export function showChangeAddress(at: PageRequest): Promise<Response> {
   const isFurther = new URL(at.request.url).searchParams.has("further");
   const own = isFurther ? `${path}?further=1` : path;
@@ -55,7 +58,8 @@ export function showChangeAddress(at: PageRequest): Promise<Response> {
 
 /**
  * **A posted address, or the code that was mailed to it.** The address changes only with the code, so a mistyped one changes nothing. That an address
- * belongs to somebody else is told only to its mailbox. Cost: 1 object call, 1 D1 call after it, 1 object call after these; for the right code those of commit-address.ts.
+ * belongs to somebody else is told only to its mailbox. Cost: 1 object call, 1 D1 call after it, 1 object call after these; for the right code those
+ * of commit-address.ts.
  */
 export function changeAddress(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {

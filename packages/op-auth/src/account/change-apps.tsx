@@ -35,7 +35,10 @@ export function showAddApp(at: PageRequest): Promise<Response> {
   });
 }
 
-/** **The first code of a new app**, which stores it. An app that is not confirmed changes nothing. Cost: 1 object call; 2 D1 calls after each other; 1 of each for the session. */
+/**
+ * **The first code of a new app**, which stores it. An app that is not confirmed changes nothing. Cost: 1 object call; 2 D1 calls after each other; 1
+ * of each for the session.
+ */
 export function addApp(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
     const { context } = at;
@@ -67,8 +70,8 @@ async function addProof(at: PageRequest, person: SignedInPerson, factorId: strin
 }
 
 /**
- * **Removes an app or the recovery codes.** Other sessions end, grants stay, and remembered browsers ask again. Cost: 1 object call; 3 D1 calls after each
- * other, and those of tell-person.ts and require-person.ts.
+ * **Removes an app or the recovery codes.** Other sessions end, grants stay, and remembered browsers ask again. Cost: 1 object call; 3 D1 calls after
+ * each other, and those of tell-person.ts and require-person.ts.
  */
 export function removeOwnFactor(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {

@@ -18,9 +18,9 @@ export const isOwnAddress =
 const isMainAddress = "(SELECT claims ->> '$.email' FROM users WHERE sub = ?1) IS ?2";
 
 /**
- * **Makes a proven address the address of a person**, the one of their claims. The previous one no longer identifies anybody, receives a mail with a link that
- * undoes the change, and nobody else can use it for a week. Returns false if somebody else has or holds the address, or has it as their username.
- * Sessions and grants stay. Cost: tell-person.ts and one control change.
+ * **Makes a proven address the address of a person**, the one of their claims. The previous one no longer identifies anybody, receives a mail with a
+ * link that undoes the change, and nobody else can use it for a week. Returns false if somebody else has or holds the address, or has it as their
+ * username. Sessions and grants stay. Cost: tell-person.ts and one control change.
  */
 export async function commitAddress(
   context: RequestContext<AuthEnv>,
@@ -58,8 +58,8 @@ export async function commitAddress(
 }
 
 /**
- * **Adds an address that a person has proven.** False if somebody else has or holds it, or has it as their username, or if there are five. Cost: tell-person.ts
- * and 1 D1 call.
+ * **Adds an address that a person has proven.** False if somebody else has or holds it, or has it as their username, or if there are five. Cost:
+ * tell-person.ts and 1 D1 call.
  */
 export async function addAddress(
   context: RequestContext<AuthEnv>,

@@ -18,9 +18,9 @@ import { dataMessages } from "./section-messages.ts";
 const dayMs = 86_400_000;
 
 /**
- * **Deletes a person's account in some days**, soon after a sign-in at its level. A cut-off ends every session and grant at once, on every shard, and all
- * addresses are told. Until then a sign-in leads to the step that keeps the account (restore-step.tsx); afterwards `ControlPlane` erases it. Cost: 2 object
- * calls, 1 D1 call, tell-person.ts and one control change over all live shards.
+ * **Deletes a person's account in some days**, soon after a sign-in at its level. A cut-off ends every session and grant at once, on every shard, and
+ * all addresses are told. Until then a sign-in leads to the step that keeps the account (restore-step.tsx); afterwards `ControlPlane` erases it.
+ * Cost: 2 object calls, 1 D1 call, tell-person.ts and one control change over all live shards.
  */
 export function deleteAccount(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async (person) => {

@@ -10,8 +10,8 @@ import { asPersonPosting } from "./require-person.ts";
 import { dataMessages } from "./section-messages.ts";
 
 /**
- * **Downloads everything about a person**, soon after a sign-in at the level of the account: the same document that administrators export. The person is told.
- * Cost: 1 object call; 2 D1 calls after each other, tell-person.ts and export-person.ts.
+ * **Downloads everything about a person**, soon after a sign-in at the level of the account: the same document that administrators export. The person
+ * is told. Cost: 1 object call; 2 D1 calls after each other, tell-person.ts and export-person.ts.
  */
 export function downloadData(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async (person) => {

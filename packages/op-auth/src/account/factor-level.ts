@@ -23,7 +23,10 @@ export function mayAddPasskey(at: PageRequest, person: SignedInPerson, factors: 
   return factors.length > 0 ? isFreshWithTwo(at, person) : isFresh(at, person);
 }
 
-/** A browser may create a first passkey without asking only for a person who has just signed in by password: it takes that password's place, no other's. */
+/**
+ * A browser may create a first passkey without asking only for a person who has just signed in by password: it takes that password's place, no
+ * other's.
+ */
 export function mayAddConditionally(at: PageRequest, person: SignedInPerson, factors: ListedFactors): boolean {
   return factors.every(({ kind }) => kind !== "passkey") && isFreshByPassword(at, person);
 }

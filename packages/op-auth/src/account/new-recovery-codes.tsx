@@ -47,7 +47,9 @@ export function showMakeCodes(at: PageRequest): Promise<Response> {
   });
 }
 
-/** **Makes recovery codes and shows them**, once: only their hashes are stored. Cost: 1 object call; 2 D1 calls after each other, and tell-person.ts. */
+/**
+ * **Makes recovery codes and shows them**, once: only their hashes are stored. Cost: 1 object call; 2 D1 calls after each other, and tell-person.ts.
+ */
 export function makeCodes(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async (person) => {
     const refused = await refuseUnlessAtLevel(at, person);

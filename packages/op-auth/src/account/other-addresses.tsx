@@ -1,6 +1,7 @@
 /**
- * **Further addresses of a person**: each is verified, identifies them when they forget their password, and receives mails about changes. The main one is that of
- * their claims. It cannot be removed; another one must become the main one first. All changes are made soon after a sign-in at the level of the account.
+ * **Further addresses of a person**: each is verified, identifies them when they forget their password, and receives mails about changes. The main
+ * one is that of their claims. It cannot be removed; another one must become the main one first. All changes are made soon after a sign-in at the
+ * level of the account.
  */
 
 import { redirect } from "@edge-op/pages/respond-page";
@@ -75,8 +76,8 @@ export const commitPrimary: Change = async (context, person, { key, address }) =
 };
 
 /**
- * **Removes a further address**: it no longer identifies anybody, nobody else can use it for a week, and it receives a mail, with a link that undoes the
- * removal if it is the oldest one. Cost: tell-person.ts and 1 D1 call.
+ * **Removes a further address**: it no longer identifies anybody, nobody else can use it for a week, and it receives a mail, with a link that undoes
+ * the removal if it is the oldest one. Cost: tell-person.ts and 1 D1 call.
  */
 export const commitRemoval: Change = async (context, person, { key, address, isOldest }) => {
   const { sub, claims } = person.user;

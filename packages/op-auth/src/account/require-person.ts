@@ -58,8 +58,8 @@ export async function asPerson(
 }
 
 /**
- * Like {@link asPerson} for a posted form; also checks its form token. If the session has ended before the form was written, its person signs in; if what the
- * form changes is not what the person saw, the account page says so.
+ * Like {@link asPerson} for a posted form; also checks its form token. If the session has ended before the form was written, its person signs in; if
+ * what the form changes is not what the person saw, the account page says so.
  */
 export async function asPersonPosting(
   at: PageRequest,
@@ -93,8 +93,8 @@ function returnAfterForm(pathname: string): string {
 const lanes = laneOf({ capacity: 10, drainMs: 360_000 });
 
 /**
- * **Whether a person may make another control change** that costs them no code and no attempt: ten, then ten an hour, because each stops every shard for a
- * moment. Cost: 1 object call.
+ * **Whether a person may make another control change** that costs them no code and no attempt: ten, then ten an hour, because each stops every shard
+ * for a moment. Cost: 1 object call.
  */
 export async function mayChangeNow({ context, isolate }: PageRequest, sub: string): Promise<boolean> {
   const bucket = { name: "account", subject: `changes ${sub}`, lanes } as const;

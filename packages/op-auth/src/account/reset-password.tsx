@@ -14,8 +14,8 @@ import { ConfirmPage } from "./account-parts.tsx";
 import { resetMessages } from "./section-messages.ts";
 
 /**
- * **The page of the link that an administrator has mailed.** It changes nothing, so a program that opens links does not use it up. Cost: 1 D1 call; 0 for a link
- * that this provider did not make.
+ * **The page of the link that an administrator has mailed.** It changes nothing, so a program that opens links does not use it up. Cost: 1 D1 call; 0
+ * for a link that this provider did not make.
  */
 export async function showReset(at: PageRequest): Promise<Response> {
   const { context, request } = at;
@@ -38,8 +38,8 @@ export async function showReset(at: PageRequest): Promise<Response> {
 }
 
 /**
- * **Begins the way to a new password**: the link proves the mailbox, as a mailed code does, so the steps after it ask for a second factor, if the account has
- * one. Nobody is signed in by it. Cost: 2 D1 calls after each other.
+ * **Begins the way to a new password**: the link proves the mailbox, as a mailed code does, so the steps after it ask for a second factor, if the
+ * account has one. Nobody is signed in by it. Cost: 2 D1 calls after each other.
  */
 export async function beginReset(at: PageRequest): Promise<Response> {
   const form = readForm(at.request);

@@ -30,8 +30,8 @@ export async function showTakeBack({ context, request }: PageRequest): Promise<R
 }
 
 /**
- * **Takes a change back, and goes on to a new password**: whoever has the link reads the mails of the address, which is the proof of a recovery. A session is
- * not needed. Of two links at once, the second finds nothing to take back. Cost: 1 D1 call, then those of take-back.ts.
+ * **Takes a change back, and goes on to a new password**: whoever has the link reads the mails of the address, which is the proof of a recovery. A
+ * session is not needed. Of two links at once, the second finds nothing to take back. Cost: 1 D1 call, then those of take-back.ts.
  */
 export async function submitTakeBack(at: PageRequest): Promise<Response> {
   const { context, request } = at;

@@ -43,8 +43,8 @@ function sinceOf({ added }: TakeBackLink): string {
 }
 
 /**
- * Reads the link of a mail; `undefined` if the change was taken back or can no longer be. Only the oldest address can, so an address that a thief has added
- * takes nothing back, from the owner or from an earlier link. Cost: 1 D1 call; 0 for a forged one.
+ * Reads the link of a mail; `undefined` if the change was taken back or can no longer be. Only the oldest address can, so an address that a thief has
+ * added takes nothing back, from the owner or from an earlier link. Cost: 1 D1 call; 0 for a forged one.
  */
 export async function findChange(
   { env, arrivedAtMs: atMs }: RequestContext<AuthEnv>,
@@ -81,9 +81,9 @@ const createdSince = [
 ];
 
 /**
- * **Takes a change back, and everything that came after it**: factors, identities, consents, sessions, grants, and every later address. The password stops
- * working: who has it may have made the change. The person sets another one by the address. Returns the control version of the change. Cost: 1 password
- * hash, and one control change with a cut-off.
+ * **Takes a change back, and everything that came after it**: factors, identities, consents, sessions, grants, and every later address. The password
+ * stops working: who has it may have made the change. The person sets another one by the address. Returns the control version of the change. Cost: 1
+ * password hash, and one control change with a cut-off.
  */
 export async function takeBack(
   context: RequestContext<AuthEnv>,

@@ -113,8 +113,8 @@ export interface CodePageView {
 }
 
 /**
- * **The page for a mailed code.** It says the same whether the address got a mail or not. Its forms post `code`, `again` (another code), `other` (another
- * address) or `cancel`.
+ * **The page for a mailed code.** It says the same whether the address got a mail or not. Its forms post `code`, `again` (another code), `other`
+ * (another address) or `cancel`.
  */
 export function CodePage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: CodePageView }) {
   const t = createTranslator(mailedCodeMessages, frame.t.language);

@@ -27,8 +27,9 @@ export const confirmBrowserStep: Step = {
 };
 
 /**
- * **Whether a sign-in needs a mailed code, because the browser is new to the person.** Only a password alone does: two factors need no more, and another
- * provider looks at browsers itself. A factor that was set up in this flow is none of them, because whoever has the password could set it up. The code is a signal, not a factor: it changes no `acr` (NIST SP 800-63B-4 §3.1.3.1). Pure.
+ * **Whether a sign-in needs a mailed code, because the browser is new to the person.** Only a password alone does: two factors need no more, and
+ * another provider looks at browsers itself. A factor that was set up in this flow is none of them, because whoever has the password could set it up.
+ * The code is a signal, not a factor: it changes no `acr` (NIST SP 800-63B-4 §3.1.3.1). Pure.
  */
 export function confirmBrowserState({ flow, facts }: Pick<StepInput, "flow" | "facts">): StepState {
   const { person, isNewBrowser, isMailable } = facts;
@@ -80,8 +81,8 @@ async function showConfirmBrowser(at: StepPageRequest): Promise<Response> {
 }
 
 /**
- * **A posted code**, of the person whose password was proven in this flow: nobody is named here. Cost: as in find-by-address.ts, beside it 1 D1 call for the
- * consent; 1 object call for another code.
+ * **A posted code**, of the person whose password was proven in this flow: nobody is named here. Cost: as in find-by-address.ts, beside it 1 D1 call
+ * for the consent; 1 object call for another code.
  */
 async function submitConfirmBrowser(at: StepRequest, form: Form): Promise<StepResult> {
   if (form.get("cancel") !== undefined) return { kind: "refuse", code: "access_denied", reason: "person-denied" };

@@ -46,7 +46,10 @@ export function byTemporaryPassword(database: D1Database, sub: string, atMs: num
   return database.prepare(select).bind(sub, atMs);
 }
 
-/** A new password is set while the mailbox is still the person's, or the temporary password still theirs, and while no app was added that would be asked for. */
+/**
+ * A new password is set while the mailbox is still the person's, or the temporary password still theirs, and while no app was added that would be
+ * asked for.
+ */
 export function whileRecoverable(
   database: D1Database,
   { method, sub, credential }: Pick<Proof, "method" | "sub" | "credential">,
@@ -89,8 +92,8 @@ interface ProvenMailbox {
 }
 
 /**
- * **Judges the code of a mailbox, and finds whose it is.** Cost: 1 object call; for the right code 1 D1 call after it, and 1 object call beside these with a session
- * cookie.
+ * **Judges the code of a mailbox, and finds whose it is.** Cost: 1 object call; for the right code 1 D1 call after it, and 1 object call beside these
+ * with a session cookie.
  */
 export async function judgeCode(
   at: StepRequest,

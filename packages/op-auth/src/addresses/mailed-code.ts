@@ -58,10 +58,10 @@ export type CodeAttempt =
   | { readonly kind: "over" };
 
 /**
- * **Mails a code of eight digits to an address**: valid for ten minutes, in this browser and flow, for this purpose and address, for five attempts. It is
- * a MAC over all of these, so it is stored nowhere; the attempts are counted, and another code resets no count. Nothing is looked up here: `MailSender`
- * decides afterwards whether the address gets a mail, so response and duration are the same for every address. `UnavailableError` if no mail can be
- * sent. Cost: 1 object call.
+ * **Mails a code of eight digits to an address**: valid for ten minutes, in this browser and flow, for this purpose and address, for five attempts.
+ * It is a MAC over all of these, so it is stored nowhere; the attempts are counted, and another code resets no count. Nothing is looked up here:
+ * `MailSender` decides afterwards whether the address gets a mail, so response and duration are the same for every address. `UnavailableError` if no
+ * mail can be sent. Cost: 1 object call.
  */
 export async function requestCode(
   { context, isolate, request }: PageRequest,
@@ -88,8 +88,8 @@ export async function requestCode(
 }
 
 /**
- * **Judges a typed code**, and counts the attempt. Of concurrent requests with the right code one succeeds. Whoever succeeds reads the mails of the address
- * now; nothing else is known of them. Cost: 1 object call; 0 for an expired code.
+ * **Judges a typed code**, and counts the attempt. Of concurrent requests with the right code one succeeds. Whoever succeeds reads the mails of the
+ * address now; nothing else is known of them. Cost: 1 object call; 0 for an expired code.
  */
 export async function tryCode(
   { context, isolate, request }: PageRequest,

@@ -14,8 +14,8 @@ import { requestCode } from "./mailed-code.ts";
 import { recoverMessages } from "./messages.ts";
 
 /**
- * **The first step to a new password**: an address, then the code that was mailed to it. A person chooses it on the sign-in page. Its proof signs nobody in:
- * the steps after it ask for a second factor, if the account has one, and for the new password.
+ * **The first step to a new password**: an address, then the code that was mailed to it. A person chooses it on the sign-in page. Its proof signs
+ * nobody in: the steps after it ask for a second factor, if the account has one, and for the new password.
  */
 export const recoverStep: Step = {
   name: "recover",
@@ -58,8 +58,8 @@ async function showRecover(at: StepPageRequest): Promise<Response> {
 }
 
 /**
- * **A posted address, or a posted code.** Of an address nothing is looked up, so that an address without an account, a suspended account and every other one
- * have the same response after the same calls. Cost: 1 object call for an address; for a code as in find-by-address.ts.
+ * **A posted address, or a posted code.** Of an address nothing is looked up, so that an address without an account, a suspended account and every
+ * other one have the same response after the same calls. Cost: 1 object call for an address; for a code as in find-by-address.ts.
  */
 async function submitRecover(at: StepRequest, form: Form): Promise<StepResult> {
   if (form.get("cancel") !== undefined) return { kind: "refuse", code: "access_denied", reason: "person-denied" };

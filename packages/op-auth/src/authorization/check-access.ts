@@ -18,10 +18,10 @@ import { admitsClient, defaultScopesOf, type Resource, scopesOf } from "@edge-op
 import type { AuthorizationRequest, CheckInput } from "./authorization-request.ts";
 
 /**
- * **The requested scope, limited to what the client registered** and to the scopes of the requested resources whose rules admit it
- * (ADR 45). Other values are left out (OIDC Core §3.1.2.1), except admin scopes, and the log names them. Without a resource, an empty scope is refused; with one, a request
- * without `scope` has the default scopes of the resource. `offline_access` needs a client that may refresh and a person who can
- * consent: a silent request has it only if an administrator has consented for everyone.
+ * **The requested scope, limited to what the client registered** and to the scopes of the requested resources whose rules admit it (ADR 45). Other
+ * values are left out (OIDC Core §3.1.2.1), except admin scopes, and the log names them. Without a resource, an empty scope is refused; with one, a
+ * request without `scope` has the default scopes of the resource. `offline_access` needs a client that may refresh and a person who can consent: a
+ * silent request has it only if an administrator has consented for everyone.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#OfflineAccess
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-3.3

@@ -8,8 +8,8 @@ import { type AuthorizationRequest, type CheckInput, type Prompt, prompts } from
 import { requestedValues } from "./check-claims.ts";
 
 /**
- * **`prompt`**: known values, and `none` only alone. Unknown values, and `create` where nobody may sign up, are refused, not ignored, because the client
- * requested an interaction.
+ * **`prompt`**: known values, and `none` only alone. Unknown values, and `create` where nobody may sign up, are refused, not ignored, because the
+ * client requested an interaction.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#AuthRequest
  * @see https://openid.net/specs/openid-connect-prompt-create-1_0.html#section-4.1

@@ -35,8 +35,8 @@ interface NamingRequest {
 
 /**
  * **Reads ahead what the text of an authorization request names**, in a cold isolate: its client and resources, and the key schedule if the request
- * contains a token of this provider or asks for a signed response. Nothing has verified it (callers/read-ahead.ts). The page that usually follows shows
- * the upstream providers.
+ * contains a token of this provider or asks for a signed response. Nothing has verified it (callers/read-ahead.ts). The page that usually follows
+ * shows the upstream providers.
  */
 export function readRequestAhead(
   { context, isolate, request }: NamingRequest,

@@ -21,8 +21,8 @@ import { storeParameters, withScope } from "./stored-parameters.ts";
 /**
  * **`POST /par`**: stores the authorization request of an authenticated client, with the same checks as /authorize. For clients that anyone can
  * register or impersonate, requests are limited by address. Without a lease the request is stored while the decision is confirmed; nobody learns the
- * `request_uri` of a refused one. Cost warm: 1 object call (a client assertion adds 1, and so does a DPoP proof). Calls that follow one another: 2 in a
- * cold isolate, 1 after a pause, 1 in a busy one.
+ * `request_uri` of a refused one. Cost warm: 1 object call (a client assertion adds 1, and so does a DPoP proof). Calls that follow one another: 2 in
+ * a cold isolate, 1 after a pause, 1 in a busy one.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9126#section-2
  * @see https://www.rfc-editor.org/rfc/rfc9449#section-10.1

@@ -46,9 +46,9 @@ export async function spendPushedRequest(
 }
 
 /**
- * **Stores what a client receives, while the decision about it is committed.** `store` writes a row that only its result names. The result is returned
- * after the commit, so the row of a refused request, or of a decision that is made again, has a name that nobody knows, until it expires. Depth: that
- * of `store` in a busy isolate and after a pause.
+ * **Stores what a client receives, while the decision about it is committed.** `store` writes a row that only its result names. The result is
+ * returned after the commit, so the row of a refused request, or of a decision that is made again, has a name that nobody knows, until it expires.
+ * Depth: that of `store` in a busy isolate and after a pause.
  *
  * @returns The result of `store`. Throws what the commit or the proof throws, or what `store` throws.
  */

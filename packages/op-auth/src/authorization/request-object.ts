@@ -14,8 +14,8 @@ import type { AuthIsolate } from "../runtime/isolate.ts";
 import { authorizationParameters } from "./authorization-request.ts";
 
 /**
- * **Reads a request object**: signed with a key that the client registered, perhaps encrypted, for this provider, not expired. Only its parameters are used;
- * those outside it are ignored (RFC 9101 §5), so that nobody between client and provider can add any.
+ * **Reads a request object**: signed with a key that the client registered, perhaps encrypted, for this provider, not expired. Only its parameters
+ * are used; those outside it are ignored (RFC 9101 §5), so that nobody between client and provider can add any.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9101#section-6
  */

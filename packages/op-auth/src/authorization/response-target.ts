@@ -65,8 +65,8 @@ function isSignedMode(mode: string | undefined): mode is keyof typeof signedResp
 
 /**
  * **`redirect_uri` must equal a registered one, byte for byte**, except for the port of a loopback address, which a native application cannot choose
- * in advance (RFC 8252 §7.3). For a native or a public client, `localhost` is a loopback address too: §8.3 advises against it, but common programs use
- * it, and register as web applications without a type. For any other redirect URI, the browser is not redirected.
+ * in advance (RFC 8252 §7.3). For a native or a public client, `localhost` is a loopback address too: §8.3 advises against it, but common programs
+ * use it, and register as web applications without a type. For any other redirect URI, the browser is not redirected.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.1.3
  */

@@ -95,7 +95,10 @@ function textOf(value: unknown): string {
   return value.map(textOf).join(", ");
 }
 
-/** An object of a currency and an amount alone, as in RFC 9396 §2. Every digit is shown, and the currency by its code, since several have the same sign. */
+/**
+ * An object of a currency and an amount alone, as in RFC 9396 §2. Every digit is shown, and the currency by its code, since several have the same
+ * sign.
+ */
 function amountOf({ language }: Translate, value: unknown): string | undefined {
   if (!isJsonObject(value) || Object.keys(value).length !== 2) return undefined;
   const { currency, amount = value["value"] } = value;

@@ -42,8 +42,9 @@ export function requestedAllowances({
 const longestDetail = 600;
 
 /**
- * The authorization details that a request needs consent for: each as it is, or the hash and the type of a long one, so that a stored consent covers this
- * object and no other (RFC 9396 §12), and can be shown to the person later. The session does not contain them, because there can be many and each is used once.
+ * The authorization details that a request needs consent for: each as it is, or the hash and the type of a long one, so that a stored consent covers
+ * this object and no other (RFC 9396 §12), and can be shown to the person later. The session does not contain them, because there can be many and
+ * each is used once.
  */
 export async function detailAllowances({
   authorizationDetails,
@@ -68,8 +69,8 @@ export function allowedDetails(allowed: readonly string[]): AuthorizationDetail[
 }
 
 /**
- * **The attributes that may be released to a client**, in whose words its requested access is shown. Cost warm: 0. They are not read for a person without
- * attributes, unless a value is requested that has no words here.
+ * **The attributes that may be released to a client**, in whose words its requested access is shown. Cost warm: 0. They are not read for a person
+ * without attributes, unless a value is requested that has no words here.
  */
 export async function releasedAttributes(
   { context, isolate }: { readonly context: RequestContext<AuthEnv>; readonly isolate: AuthIsolate },

@@ -43,8 +43,8 @@ async function checkDeviceClaims(
  * **`POST /device_authorization`**: a device code and a user code for a client that authenticates as at /token. Parameters other than `scope`,
  * `resource`, `authorization_details`, `claims`, `acr_values`, `max_age` and `dpop_jkt` are ignored (§3.1): the user of the code is not known yet, so
  * hints about the person have no effect, and a `sub` in `claims` is refused. For clients that anyone can register or impersonate, requests are
- * limited by address. Without a lease the codes are stored while the decision is confirmed; nobody learns those of a refused request. Cost warm: 1 object
- * call (a client assertion and a proof add 1 each). Calls that follow one another: 2 in a cold isolate, 1 after a pause, 1 in a busy one.
+ * limited by address. Without a lease the codes are stored while the decision is confirmed; nobody learns those of a refused request. Cost warm: 1
+ * object call (a client assertion and a proof add 1 each). Calls that follow one another: 2 in a cold isolate, 1 after a pause, 1 in a busy one.
  *
  * @see https://www.rfc-editor.org/rfc/rfc8628#section-3.1
  */

@@ -85,9 +85,10 @@ const body = `
 
 /**
  * **The script of the sign-in and account pages**, which runs in the browser. Without it people sign in by password. A form with `data-passkey="get"`
- * offers passkeys in the autofill of the username field and by its button; `create` creates one, and with the field `conditional` also without a click, if the
- * browser has just filled in the person's password. It translates options and credentials itself: Safari before 18.4 cannot, and extensions that
- * replace `navigator.credentials` return objects without `toJSON`. A browser without WebAuthn shows what has `data-no-passkeys`. Old engines parse it (no `async`).
+ * offers passkeys in the autofill of the username field and by its button; `create` creates one, and with the field `conditional` also without a
+ * click, if the browser has just filled in the person's password. It translates options and credentials itself: Safari before 18.4 cannot, and
+ * extensions that replace `navigator.credentials` return objects without `toJSON`. A browser without WebAuthn shows what has `data-no-passkeys`. Old
+ * engines parse it (no `async`).
  *
  * @see https://www.w3.org/TR/webauthn-3/#sctn-parseRequestOptionsFromJSON
  */

@@ -19,7 +19,10 @@ export const proveMoreStep: Step = {
   submit: submitProveMore,
 };
 
-/** **Whether a person must prove a second factor**, after their password or before they set a new one. @see https://www.rfc-editor.org/rfc/rfc9470#section-4 */
+/**
+ * **Whether a person must prove a second factor**, after their password or before they set a new one. @see
+ * https://www.rfc-editor.org/rfc/rfc9470#section-4
+ */
 function proveMoreState(input: StepInput): StepState {
   const isNeeded = recoveryFactor(input.flow, input.facts.factors) !== "none" || neededFactor(input) === "prove";
   return isNeeded ? { kind: "needed", error: "login_required" } : { kind: "done" };

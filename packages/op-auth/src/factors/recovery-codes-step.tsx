@@ -19,8 +19,8 @@ import { factorMessages } from "./messages.ts";
 import { makeRecoveryCodes, pageSecret, type RecoveryCodes } from "./recovery-codes.ts";
 
 /**
- * **New recovery codes**, for a person who has just set up their first app or used a recovery code (NIST SP 800-63B-4 §4.2.1.1: a used code is replaced). The
- * person may decide to keep what they have.
+ * **New recovery codes**, for a person who has just set up their first app or used a recovery code (NIST SP 800-63B-4 §4.2.1.1: a used code is
+ * replaced). The person may decide to keep what they have.
  */
 export const recoveryCodesStep: Step = {
   name: "recovery-codes",
@@ -114,8 +114,8 @@ interface PageCodes extends RecoveryCodes {
 }
 
 /**
- * **The codes of this page**, until they are stored or the person's codes have changed otherwise: `undefined` then, so that going back does not show stored
- * ones. Cost: 1 D1 call; 1 object call for the session.
+ * **The codes of this page**, until they are stored or the person's codes have changed otherwise: `undefined` then, so that going back does not show
+ * stored ones. Cost: 1 D1 call; 1 object call for the session.
  */
 async function pageCodes(at: StepRequest): Promise<PageCodes | undefined> {
   const { context, flow, browser } = at;
@@ -134,8 +134,8 @@ async function pageCodes(at: StepRequest): Promise<PageCodes | undefined> {
 }
 
 /**
- * **Stores the codes of the page**, in place of those from before, or leaves everything as it is. A repeated form changes nothing. Cost: 1 D1 call, then 1
- * beside the calls that follow, and tell-person.ts.
+ * **Stores the codes of the page**, in place of those from before, or leaves everything as it is. A repeated form changes nothing. Cost: 1 D1 call,
+ * then 1 beside the calls that follow, and tell-person.ts.
  */
 async function submitRecoveryCodes(at: StepRequest, form: Form): Promise<StepResult> {
   const { context } = at;

@@ -59,8 +59,8 @@ async function hashOf(sub: string, code: string): Promise<Uint8Array<ArrayBuffer
 }
 
 /**
- * **A secret that a page shows before anything is stored**: 32 bytes, a MAC over the page's purpose, its random id and the browser. Loading the page again
- * shows the same.
+ * **A secret that a page shows before anything is stored**: 32 bytes, a MAC over the page's purpose, its random id and the browser. Loading the page
+ * again shows the same.
  */
 export async function pageSecret(
   env: MasterKeyBindings,

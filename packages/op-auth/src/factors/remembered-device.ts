@@ -64,8 +64,8 @@ function textOf({ id }: Browser, { sub, epoch }: DeviceOwner, atMs: number): str
 }
 
 /**
- * **For how many days a person may let this browser skip the second factor**: 0 where it is not offered, and then not accepted either. Who sets a new password
- * has lost a way in, and a client that always asks would ask here again.
+ * **For how many days a person may let this browser skip the second factor**: 0 where it is not offered, and then not accepted either. Who sets a new
+ * password has lost a way in, and a client that always asks would ask here again.
  */
 export function offeredDays({ context, flow, policy }: Pick<StepRequest, "context" | "flow" | "policy">): number {
   if (isRecovering(flow) || policy.secondFactor === "always") return 0;

@@ -34,10 +34,10 @@ interface Match {
 }
 
 /**
- * **Verifies a code of a person who has proven something else**: six digits of an app, or a recovery code, in the field of either. Every code that is not accepted has the same
- * result: one that is wrong, was used before, or belongs to a factor that the person does not have.
- * Cost: 1 object call and 1 D1 call beside each other, then 1 D1 call that spends the code. A correct attempt is released in the background; a wrong one
- * costs 1 object call more, and a recovery code tell-person.ts.
+ * **Verifies a code of a person who has proven something else**: six digits of an app, or a recovery code, in the field of either. Every code that is
+ * not accepted has the same result: one that is wrong, was used before, or belongs to a factor that the person does not have. Cost: 1 object call and
+ * 1 D1 call in parallel, then 1 D1 call that spends the code. A correct attempt is released in the background; a wrong one costs 1 object call more,
+ * and a recovery code tell-person.ts.
  */
 export async function verifyCode(at: PageRequest, browser: Browser, sub: string, typed: string): Promise<CodeResult> {
   const { context, request } = at;
@@ -110,7 +110,10 @@ async function matchApp(
 }
 
 const minute = 60_000;
-/** Five, then one every five minutes; after a hundred, one every three hours. Three codes are valid at once: a guesser who has the password succeeds in a year with 1 %. */
+/**
+ * Five, then one every five minutes; after a hundred, one every three hours. Three codes are valid at once: a guesser who has the password succeeds
+ * in a year with 1 %.
+ */
 const codeLane: Lane = [
   { part: "", limit: { capacity: 5, drainMs: 5 * minute } },
   { part: "sustained", limit: { capacity: 100, drainMs: 180 * minute } },

@@ -16,8 +16,8 @@ import { challengeOf, importWebAuthn, readAssertion, relyingParty, userHandle } 
 
 /**
  * **Verifies a sign-in by passkey.** The credential's id identifies the person; its signature must cover the challenge of this page.
- * Cost: 1 object call (0 if the deployment does not know addresses) and 1 D1 call, beside each other; a correct attempt is released in the background,
- * and its use is recorded (1 D1 call) beside the calls that open the session.
+ * Cost: 1 object call (0 if the deployment does not know addresses) and 1 D1 call, in parallel; a correct attempt is released in the background,
+ * and its use is recorded (1 D1 call) in parallel with the calls that open the session.
  *
  * @see https://www.w3.org/TR/webauthn-3/#sctn-verifying-assertion
  */

@@ -33,10 +33,10 @@ const decidedParameters = authorizationParameters.filter((name) => name !== "req
 const postedLifetimeMs = 60_000;
 
 /**
- * **`/authorize`**: reads the request (query, form, pushed or stored), checks it (check-request.ts) and decides it
- * (decide-authorization.ts). An unknown or repeated client or redirect URI is an error page; every other refusal is sent to the client.
- * Cost: see decide-authorization.ts; 1 object call more for a pushed request or one posted by another site. Calls that follow one another in a cold isolate, after
- * a pause, in a busy one: 2/1/0 without a session, 4/3/2 for a silent response.
+ * **`/authorize`**: reads the request (query, form, pushed or stored), checks it (check-request.ts) and decides it (decide-authorization.ts). An
+ * unknown or repeated client or redirect URI is an error page; every other refusal is sent to the client. Cost: see decide-authorization.ts; 1 object
+ * call more for a pushed request or one posted by another site. Calls that follow one another in a cold isolate, after a pause, in a busy one: 2/1/0
+ * without a session, 4/3/2 for a silent response.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#AuthorizationEndpoint
  */
@@ -98,8 +98,8 @@ interface ReceivedParameters extends StoredParameters {
 }
 
 /**
- * Follows the `request_uri` references that this provider issued; a posted request may contain a pushed one. {@link readParameters} refuses others. Nothing is
- * fetched for a request with a repeated parameter, which is refused.
+ * Follows the `request_uri` references that this provider issued; a posted request may contain a pushed one. {@link readParameters} refuses others.
+ * Nothing is fetched for a request with a repeated parameter, which is refused.
  */
 async function receiveParameters(
   context: RequestContext<AuthEnv>,

@@ -24,12 +24,13 @@ import {
 import { nextStep } from "./steps.ts";
 
 /**
- * **Decides a checked authorization request**: sends a code, or the page that must come first. With `prompt=none`, a page is a refusal (`OAuthError`).
+ * **Decides a checked authorization request**: sends a code, or the page that must come first. With `prompt=none`, a page is a refusal
+ * (`OAuthError`).
  *
- * Cost, warm: without a session 0. A silent response 1 object call (use the session); 1 more after it for the first code of a client in a session, and
- * 1 D1 call if the consent is not in the session. After a sign-in or a consent: one wave, in which the session (1 object call) and its listing or the
- * consent (1 D1 call) are written beside each other. An offline grant in a session: the consent, its listing (1 D1 call) and the session after each
- * other. 1 more for a pushed request, and for a code that is too long for a URL.
+ * Cost, warm: without a session 0. A silent response 1 object call (use the session); 1 more after it for the first code of a client in a session,
+ * and 1 D1 call if the consent is not in the session. After a sign-in or a consent: one wave, in which the session (1 object call) and its listing or
+ * the consent (1 D1 call) are written beside each other. An offline grant in a session: the consent, its listing (1 D1 call) and the session after
+ * each other. 1 more for a pushed request, and for a code that is too long for a URL.
  */
 export async function decideAuthorization(
   at: PageRequest,

@@ -24,9 +24,9 @@ export interface FoundNext {
 }
 
 /**
- * **The step that is next at a page**, decided as decide-authorization.ts decides it after a form. A sealed flow says only what was proven in it; any of its pages can be
- * asked for with it. An earlier consent is not read: consent is last, and the person may repeat it. Cost: 1 D1 call; in a session 1 object call, and that of
- * readPersonFacts. For a newcomer 0.
+ * **The step that is next at a page**, decided as decide-authorization.ts decides it after a form. A sealed flow says only what was proven in it; any
+ * of its pages can be asked for with it. An earlier consent is not read: consent is last, and the person may repeat it. Cost: 1 D1 call; in a session
+ * 1 object call, and that of readPersonFacts. For a newcomer 0.
  */
 export async function findNext(at: StepRequest): Promise<FoundNext> {
   const { context, isolate, flow, browser, policy } = at;
@@ -43,8 +43,8 @@ export async function findNext(at: StepRequest): Promise<FoundNext> {
 }
 
 /**
- * Whoever has proven something in the flow, unless a change has ended it since; else who is signed in. Where no isolate has read the former, their record would
- * be two more calls.
+ * Whoever has proven something in the flow, unless a change has ended it since; else who is signed in. Where no isolate has read the former, their
+ * record would be two more calls.
  */
 async function findWhom(at: StepRequest): Promise<Whom | undefined> {
   const { context, isolate, flow } = at;

@@ -16,7 +16,7 @@ import type { CheckedRequest, InSession } from "./in-session.ts";
 
 /**
  * Records the client that a logout must notify and the grant that a withdrawn consent must end, and runs `write`, which stores the consent. They are
- * written beside the code, which nobody has before all of them are.
+ * written in parallel with the code, which nobody has before all of them are.
  *
  * An offline grant is listed before the session admits its client, also one that is known there: whatever ended the session or the access meanwhile
  * either finds the grant in the list, or has made the session refuse it (endings.ts).

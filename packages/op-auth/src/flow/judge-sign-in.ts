@@ -32,9 +32,9 @@ interface Judged {
 }
 
 /**
- * **Asks the hook `beforeSignIn` about proofs before they open a session, and before a step stores something about their person.** Returns the flow in which
- * more is to be proven, or `undefined` if it goes on; throws a refusal. For a passkey the flow begins anew, because a password would stand beside it. Cost: 0
- * unless it is enabled; then 1 RPC.
+ * **Asks the hook `beforeSignIn` about proofs before they open a session, and before a step stores something about their person.** Returns the flow
+ * in which more is to be proven, or `undefined` if it goes on; throws a refusal. For a passkey the flow begins anew, because a password would stand
+ * beside it. Cost: 0 unless it is enabled; then 1 RPC.
  */
 export async function demandMore(at: PageRequest, judged: Judged): Promise<Flow | undefined> {
   const { context } = at;

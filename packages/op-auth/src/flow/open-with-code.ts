@@ -14,8 +14,8 @@ interface Opening extends Rules, SigningIn {
 }
 
 /**
- * **Opens the session of a sign-in that needs no more, and sends the code that was issued beside it.** Nobody has the code before the session is open, so
- * one of a session that was not opened is void. A session that was opened in place of the prepared one decides the request anew.
+ * **Opens the session of a sign-in that needs no more, and sends the code that was issued beside it.** Nobody has the code before the session is
+ * open, so one of a session that was not opened is void. A session that was opened in place of the prepared one decides the request anew.
  */
 export async function openWithCode(
   at: PageRequest,

@@ -24,8 +24,8 @@ interface Known {
 }
 
 /**
- * **What is known of a person whose session, or whose proofs, a flow is decided by.** Cost: 0; 1 D1 call if the decision depends on second factors that
- * were not read with the credential; the user, if they are not in memory.
+ * **What is known of a person whose session, or whose proofs, a flow is decided by.** Cost: 0; 1 D1 call if the decision depends on second factors
+ * that were not read with the credential; the user, if they are not in memory.
  */
 export async function readPersonFacts(
   at: PageRequest,
@@ -59,7 +59,9 @@ async function readBrowser(
   return { isNewBrowser: true, isMailable: user !== undefined && verifiedAddress(user.claims) !== undefined };
 }
 
-/** **The facts that an authorization is decided by**: those of the person, and what they have allowed the client. Cost: 1 D1 call more for the latter. */
+/**
+ * **The facts that an authorization is decided by**: those of the person, and what they have allowed the client. Cost: 1 D1 call more for the latter.
+ */
 export async function readFacts(
   at: PageRequest,
   position: Known,

@@ -98,8 +98,9 @@ function hasSingleDetails(
 const passkeyAcr: readonly string[] = ["phr", "mfa"];
 
 /**
- * **A policy with a demand of the hook added to it**: it never allows what the policy does not. Pure. A demand travels in the flow; a page from before it
- * leads to the hook again. A passkey cannot be added where the request requires an `acr` that passkeys do not have: see {@link isDemandPossible}.
+ * **A policy with a demand of the hook added to it**: it never allows what the policy does not. Pure. A demand travels in the flow; a page from
+ * before it leads to the hook again. A passkey cannot be added where the request requires an `acr` that passkeys do not have: see {@link
+ * isDemandPossible}.
  */
 export function withDemand(policy: Policy, demand: Demand | undefined): Policy {
   if (demand === "mfa") return { ...policy, secondFactor: "always" };

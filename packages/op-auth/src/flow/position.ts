@@ -40,8 +40,8 @@ export function stepBefore(next: NextStep): Step | undefined {
 }
 
 /**
- * **Asks the hook, if proofs are complete or about to let their person change something.** Returns the position with what it demands. A flow that begins anew
- * has none of the proofs, and nothing that was read with them.
+ * **Asks the hook, if proofs are complete or about to let their person change something.** Returns the position with what it demands. A flow that
+ * begins anew has none of the proofs, and nothing that was read with them.
  */
 export async function demandAt(
   at: PageRequest,

@@ -23,9 +23,10 @@ import { signInAgain } from "./position.ts";
 import { proceed } from "./proceed.ts";
 
 /**
- * **`GET /flow/{step}`**: the page of a step. It decides nothing and can be loaded again. A page for a signed-in person sends anyone else to the begin of
- * the flow, and one of a step that writes leads to the step that is next. Cost: that of the page; for a step that writes beside it that of find-next.ts. Calls
- * that follow one another in a cold isolate, after a pause, in a busy one: 2/1/0 for the sign-in page without a session, 3/2/1 for the consent page.
+ * **`GET /flow/{step}`**: the page of a step. It decides nothing and can be loaded again. A page for a signed-in person sends anyone else to the
+ * begin of the flow, and one of a step that writes leads to the step that is next. Cost: that of the page; for a step that writes beside it that of
+ * find-next.ts. Calls that follow one another in a cold isolate, after a pause, in a busy one: 2/1/0 for the sign-in page without a session, 3/2/1
+ * for the consent page.
  */
 export async function showStep(at: PageRequest, step: Step): Promise<Response> {
   const opened = await openLive(at, flowParameter(at));
@@ -48,8 +49,8 @@ function isNext({ next }: FoundNext, step: Step): boolean {
 }
 
 /**
- * Going back, an old tab or a typed address: the person goes on where the flow is, or in a new one if it has ended. A page sends nothing, so the next step has
- * not begun.
+ * Going back, an old tab or a typed address: the person goes on where the flow is, or in a new one if it has ended. A page sends nothing, so the next
+ * step has not begun.
  */
 function pathToNext(at: PageRequest, { flow, browser }: OpenFlow, { next, whom }: FoundNext): Promise<string> {
   const isEnded = flow.isOpened || (flow.proofs.length > 0 && whom === undefined);
@@ -58,8 +59,8 @@ function pathToNext(at: PageRequest, { flow, browser }: OpenFlow, { next, whom }
 }
 
 /**
- * **`POST /flow/{step}`**: judges a step's form and continues the flow; every response is a redirect. Cost: for a step that writes that of find-next.ts; that of
- * `submit`; then as in decide-authorization.ts. Calls that follow one another: 5/3/2 for a sign-in, 4/3/2 for a consent.
+ * **`POST /flow/{step}`**: judges a step's form and continues the flow; every response is a redirect. Cost: for a step that writes that of
+ * find-next.ts; that of `submit`; then as in decide-authorization.ts. Calls that follow one another: 5/3/2 for a sign-in, 4/3/2 for a consent.
  */
 export async function submitStep(at: PageRequest, step: Step): Promise<Response> {
   const form = readForm(at.request);
@@ -91,8 +92,8 @@ async function judgeForm(at: PageRequest, step: Step, open: StepRequest, form: F
 }
 
 /**
- * The hook is asked before anything is stored, not only before a session: the flow in which more is to be proven, or a refusal. A page for a signed-in person
- * comes after it was asked, and of a newcomer there is nothing to ask.
+ * The hook is asked before anything is stored, not only before a session: the flow in which more is to be proven, or a refusal. A page for a
+ * signed-in person comes after it was asked, and of a newcomer there is nothing to ask.
  */
 async function judgeBefore(
   at: PageRequest,
@@ -189,8 +190,8 @@ async function refuse(at: PageRequest, { flow }: StepRequest, refusal: OAuthErro
 }
 
 /**
- * **`GET /flow/restart`**: the same request in a new flow, checked again and without proofs. An expired page links to it, and one whose flow was used. A
- * pushed request begins again only while it is unspent; with FAPI 2.0 only in its lifetime.
+ * **`GET /flow/restart`**: the same request in a new flow, checked again and without proofs. An expired page links to it, and one whose flow was
+ * used. A pushed request begins again only while it is unspent; with FAPI 2.0 only in its lifetime.
  */
 export async function restartFlow(at: PageRequest): Promise<Response> {
   const { context, isolate } = at;
@@ -236,7 +237,7 @@ async function readStep(at: PageRequest, { flow, browser }: OpenFlow): Promise<S
   const { purpose } = flow;
   let known: Promise<SignedInPerson | undefined> | undefined;
   const person = () => (known ??= decidePerson(at));
-  // Almost every page and form needs the person: the session is read beside what follows.
+  // Almost every page and form needs the person: the session is read in parallel with what follows.
   void person().catch(() => {});
   void isolate.upstreams.readAhead(context);
   if (purpose.kind === "account") {

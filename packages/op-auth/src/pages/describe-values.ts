@@ -23,8 +23,8 @@ export interface PersonalDates {
 }
 
 /**
- * **Dates and times as a person reads them**: in their language and in the zone of their `zoneinfo` claim (OIDC Core §5.1), else in that of the request, as
- * Cloudflare estimates it from the address, else in UTC.
+ * **Dates and times as a person reads them**: in their language and in the zone of their `zoneinfo` claim (OIDC Core §5.1), else in that of the
+ * request, as Cloudflare estimates it from the address, else in UTC.
  */
 export function personalDates(
   { cf }: Pick<RequestContext<unknown>, "cf">,

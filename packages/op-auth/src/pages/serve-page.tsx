@@ -65,8 +65,8 @@ async function renderPage(
 const ofBrowser = ["flow-invalid", "form-token-invalid", "upstream-transaction-unknown"];
 
 /**
- * Whether a page or form needs the browser in which it began, and this one sent no cookie at all: it keeps none, or it is another one. To say that the page
- * has expired would send the person round in circles.
+ * Whether a page or form needs the browser in which it began, and this one sent no cookie at all: it keeps none, or it is another one. To say that
+ * the page has expired would send the person round in circles.
  */
 function needsCookies(context: RequestContext<AuthEnv>, request: ReceivedRequest, error: unknown): boolean {
   if (!(error instanceof OAuthError) || !ofBrowser.includes(error.reason)) return false;

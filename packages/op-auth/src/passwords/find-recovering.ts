@@ -7,8 +7,8 @@ import type { Flow } from "../step/flow.ts";
 import { recoveryProof } from "../step/second-factor.ts";
 
 /**
- * **The person who may set a new password**: by the proof of a mailbox that is still theirs, or by a temporary password that has not ended, without any
- * change since that ends what rests on it (ADR 28). Cost: 1 D1 call.
+ * **The person who may set a new password**: by the proof of a mailbox that is still theirs, or by a temporary password that has not ended, without
+ * any change since that ends what rests on it (ADR 28). Cost: 1 D1 call.
  */
 export async function findRecovering(at: PageRequest & { readonly flow: Flow }): Promise<Recovering | undefined> {
   const proof = recoveryProof(at.flow);

@@ -34,9 +34,9 @@ export interface Replacement {
 }
 
 /**
- * **Replaces the password of a person.** A cut-off ends every grant and session of the person up to now, on every shard, and the person is told. Returns the
- * control version of the change, which the proofs of a new session rest on. Cost: 1 password hash, tell-person.ts, one control change over all live
- * shards. `ControlPlane` ends the sessions (ADR 16).
+ * **Replaces the password of a person.** A cut-off ends every grant and session of the person up to now, on every shard, and the person is told.
+ * Returns the control version of the change, which the proofs of a new session rest on. Cost: 1 password hash, tell-person.ts, one control change
+ * over all live shards. `ControlPlane` ends the sessions (ADR 16).
  */
 export async function replacePassword(
   context: RequestContext<AuthEnv>,

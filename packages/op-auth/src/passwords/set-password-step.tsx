@@ -23,8 +23,9 @@ import { passwordWayIn } from "./verify-password-sign-in.ts";
 const keptMethods: readonly ProofMethod[] = [...codeMethods, "mailedCode"];
 
 /**
- * **The new password** of a person who has proven their mailbox, or typed a temporary password, and, if the account has one, a second factor. It ends everything that rests on the previous
- * one, so the proofs of the flow are made anew at the version of the change; a temporary password is not among them.
+ * **The new password** of a person who has proven their mailbox, or typed a temporary password, and, if the account has one, a second factor. It ends
+ * everything that rests on the previous one, so the proofs of the flow are made anew at the version of the change; a temporary password is not among
+ * them.
  */
 export const setPasswordStep: Step = {
   name: "set-password",
@@ -43,8 +44,8 @@ const newPasswordFaults: readonly (PasswordFault | "differ" | "temporary")[] = [
 ];
 
 /**
- * **A posted new password.** The change stands before the flow goes on, and the old `f` of this page is void with everything else. Cost: 1 D1 call; a password hash
- * after a temporary password; those of replace-password.ts.
+ * **A posted new password.** The change stands before the flow goes on, and the old `f` of this page is void with everything else. Cost: 1 D1 call; a
+ * password hash after a temporary password; those of replace-password.ts.
  */
 async function submitSetPassword(at: StepRequest, form: Form): Promise<StepResult> {
   const { context, request, browser, flow } = at;

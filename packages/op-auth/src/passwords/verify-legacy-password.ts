@@ -21,9 +21,10 @@ interface Typed {
 }
 
 /**
- * **Verifies a password, by the hook `legacyPassword` if the stored hash says so**, after the limits of attempts. Neither work nor time shows who has an account in
- * the earlier system: the hash of an unknown user is computed beside the hook, and every refusal is held back (runtime/refusal-times.ts), as it is where hashes are dearer than a new one. A hook that fails is a
- * refusal. Cost: 1 password hash; for a user who is marked 1 RPC beside it.
+ * **Verifies a password, by the hook `legacyPassword` if the stored hash says so**, after the limits of attempts. Neither work nor time shows who has
+ * an account in the earlier system: the hash of an unknown user is computed beside the hook, and every refusal is held back
+ * (runtime/refusal-times.ts), as it is where hashes are dearer than a new one. A hook that fails is a refusal. Cost: 1 password hash; for a user who
+ * is marked 1 RPC beside it.
  */
 export async function verifyStoredPassword(
   at: Pick<PageRequest, "context" | "isolate">,

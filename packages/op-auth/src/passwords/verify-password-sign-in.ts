@@ -67,17 +67,17 @@ async function hashAgain(
 }
 
 /**
- * The counter of a name, the same for every spelling. A name without an account has one too, so that throttling does not reveal which names exist; so has text that no account
- * can have as its name.
+ * The counter of a name, the same for every spelling. A name without an account has one too, so that throttling does not reveal which names exist; so
+ * has text that no account can have as its name.
  */
 export function passwordWayIn(username: string): WayIn {
   return `password\n${canonicalUsername(username) ?? `\n${username.normalize("NFKC").toLowerCase()}`}`;
 }
 
 /**
- * **Reserves an attempt at a password before it is verified**, in the bucket of the address and that of the name, while the account is read. The caller
- * releases a correct attempt. A browser that signed in by this name before has a lane to itself and does not count for its address, so that nobody
- * else keeps its owner out. Cost: 2 object calls beside each other, 1 in a known browser; 1 more for a wrong or a refused attempt.
+ * **Reserves an attempt at a password before it is verified**, in the bucket of the address and that of the name, while the account is read. The
+ * caller releases a correct attempt. A browser that signed in by this name before has a lane to itself and does not count for its address, so that
+ * nobody else keeps its owner out. Cost: 2 object calls beside each other, 1 in a known browser; 1 more for a wrong or a refused attempt.
  */
 export async function reservePasswordAttempt(
   { context, isolate, request }: PageRequest,

@@ -12,10 +12,10 @@ export interface Verified {
 }
 
 /**
- * **How long a refused password takes while `legacyPassword` is enabled** (ADR 71), so that the time does not tell about whom the hook is asked. Refusals of
- * the hook mostly take no longer than the slowest of the last ones, so every refusal waits for that. The next one of n + 1 is the slowest with probability
- * 1/(n + 1), whatever the hook's times are; it waits for the deadline, and so do that many of the other refusals, by lot. Without a known refusal all wait
- * for the deadline.
+ * **How long a refused password takes while `legacyPassword` is enabled** (ADR 71), so that the time does not tell about whom the hook is asked.
+ * Refusals of the hook mostly take no longer than the slowest of the last ones, so every refusal waits for that. The next one of n + 1 is the slowest
+ * with probability 1/(n + 1), whatever the hook's times are; it waits for the deadline, and so do that many of the other refusals, by lot. Without a
+ * known refusal all wait for the deadline.
  */
 export class RefusalTimes {
   #tookMs: readonly number[] = [];

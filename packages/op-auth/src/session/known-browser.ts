@@ -59,8 +59,8 @@ function knownText(browser: Browser, wayIn: WayIn): string {
 }
 
 /**
- * **Whether a person signs in in this browser for the first time** in 180 days. Only a sign-in that has opened a session makes it theirs, so a password
- * whose second factor is missing does not. Cost: no I/O.
+ * **Whether a person signs in in this browser for the first time** in 180 days. Only a sign-in that has opened a session makes it theirs, so a
+ * password whose second factor is missing does not. Cost: no I/O.
  */
 export async function isNewBrowser({ context, request }: PageRequest, browser: Browser, sub: string): Promise<boolean> {
   return !(await isKnownBrowser(context, request, browser, wayInOf(sub), "op-people"));
@@ -74,9 +74,9 @@ export interface SigningIn {
 }
 
 /**
- * **Records that a person has signed in in this browser, and tells them if it is new** (`NEW_BROWSER`): in the background, so no sign-in waits for mail. The account
- * is not told of the browser in which it came into being, since `startedAtMs`. Returns the `Set-Cookie` value. Cost: 0; for a new browser 1 D1 call and those of
- * tell-person.ts in the background.
+ * **Records that a person has signed in in this browser, and tells them if it is new** (`NEW_BROWSER`): in the background, so no sign-in waits for
+ * mail. The account is not told of the browser in which it came into being, since `startedAtMs`. Returns the `Set-Cookie` value. Cost: 0; for a new
+ * browser 1 D1 call and those of tell-person.ts in the background.
  */
 export async function recordBrowser(
   at: PageRequest,

@@ -31,9 +31,9 @@ const postedLifetimeMs = 60_000;
 /**
  * **`/logout`.** client-logout.ts answers a client that authenticates. With a hint for the session or the person of this browser, the session ends at
  * once. Otherwise the person confirms it first, so that no link can sign anyone out. A request with a fault (another return address, no hint of this
- * provider) signs out in the same way, without a redirect, and the page says why. The end of a session notifies its clients and revokes its grants, and is confirmed before the response
- * (endings.ts). If it cannot be, the response is 503 and the browser is signed out anyway; a repeated request finishes the work. Cost: 1 object
- * call, and those of endings.ts.
+ * provider) signs out in the same way, without a redirect, and the page says why. The end of a session notifies its clients and revokes its grants,
+ * and is confirmed before the response (endings.ts). If it cannot be, the response is 503 and the browser is signed out anyway; a repeated request
+ * finishes the work. Cost: 1 object call, and those of endings.ts.
  *
  * @see https://openid.net/specs/openid-connect-rpinitiated-1_0.html#RPLogout
  */

@@ -47,8 +47,8 @@ export function withKnownProofs(signIn: SignIn, person: SignedInPerson | undefin
 }
 
 /**
- * **The session that a sign-in opens**, always with a new id (session fixation, RFC 6265 §8.4). If the same person is signed in, the `sid` that clients
- * know stays the same. Cost: 0.
+ * **The session that a sign-in opens**, always with a new id (session fixation, RFC 6265 §8.4). If the same person is signed in, the `sid` that
+ * clients know stays the same. Cost: 0.
  */
 export async function prepareSession(
   { context, isolate }: PageRequest,
@@ -60,10 +60,10 @@ export async function prepareSession(
 }
 
 /**
- * **Opens a prepared session for this browser**, and lists it in D1. Another person's session ends first, and its clients are notified. A session that a
- * change of its user has ended meanwhile ends before the browser gets its cookie (ADR 16). If the session to be replaced has ended, the sign-in is
- * still valid: it gets a session of its own, without a client; so does one whose client's consent was withdrawn meanwhile. Cost: 1 object call and 1 D1 call, beside each other; those of end-session.ts where a
- * session ends.
+ * **Opens a prepared session for this browser**, and lists it in D1. Another person's session ends first, and its clients are notified. A session
+ * that a change of its user has ended meanwhile ends before the browser gets its cookie (ADR 16). If the session to be replaced has ended, the
+ * sign-in is still valid: it gets a session of its own, without a client; so does one whose client's consent was withdrawn meanwhile. Cost: 1 object
+ * call and 1 D1 call, in parallel; those of end-session.ts where a session ends.
  */
 export async function openSession(
   at: PageRequest,

@@ -41,7 +41,7 @@ export function addressBuckets(context: RequestContext<AuthEnv>, request: Receiv
  * **Limits the rate of sign-in attempts without locking an account**: an attempt is counted in each bucket before its credential is
  * verified, and the count is refunded if the credential is correct. An attempt that its address refuses counts nowhere else, so that an address with
  * no attempts left cannot use up those of an account. Buckets drain with time.
- * Cost: 1 object call per bucket, beside each other; 1 more for a wrong or a refused attempt.
+ * Cost: 1 object call per bucket, in parallel; 1 more for a wrong or a refused attempt.
  */
 export async function reserveAttempt(
   context: RequestContext<AuthEnv>,

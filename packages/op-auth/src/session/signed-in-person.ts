@@ -22,8 +22,8 @@ export function basisOf({ user: { sub }, session: { sid }, sessionId }: SignedIn
 }
 
 /**
- * **The session of a browser's cookie and its user**, for pages: a decision of its own, so that it may be made beside another one of the same request.
- * Cost: 1 object call. Calls that follow one another: 3 in a cold isolate, 2 after a pause, 1 in a busy one; none without a cookie.
+ * **The session of a browser's cookie and its user**, for pages: a decision of its own, so that it may be made beside another one of the same
+ * request. Cost: 1 object call. Calls that follow one another: 3 in a cold isolate, 2 after a pause, 1 in a busy one; none without a cookie.
  */
 export async function decidePerson({ context, isolate, request }: PageRequest): Promise<SignedInPerson | undefined> {
   const sessionId = readCookie(context, request, "op-session");
@@ -49,9 +49,8 @@ async function findPerson(
  * **The user of a session that rests on a control version**, if the user is active and was not cut off after signing in: "revoke everything of this
  * subject" ends sessions too. Every revocation shard holds the cut-offs of the last day, and the one that the isolate calls anyway is read; the
  * user's record contains the earlier ones (ADR 28). If the version was confirmed for this request (`isConfirmed`), no cut-off that was in force when
- * the request arrived is newer, and none is read. `mayLeave`: also a person who has asked to delete their account, for the steps of a sign-in. `reading`:
- * the record, where it is read anyway.
- * Cost warm: 0 calls (`direct`: 1 object call).
+ * the request arrived is newer, and none is read. `mayLeave`: also a person who has asked to delete their account, for the steps of a sign-in.
+ * `reading`: the record, where it is read anyway. Cost warm: 0 calls (`direct`: 1 object call).
  */
 export async function findSignedInUser(
   context: RequestContext<AuthEnv>,

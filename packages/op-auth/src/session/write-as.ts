@@ -12,9 +12,9 @@ import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 
 /**
- * **W: every write about a person is conditional, in its own transaction, on what allowed it.** A request reads a session, hashes a password and calls other
- * services before it writes; meanwhile its session may end, or the row that it replaces may change. Such a write fails as a whole
- * ({@link WriteRefused}). `test/topology/person-writes.test.ts` lists every write with its condition.
+ * **W: every write about a person is conditional, in its own transaction, on what allowed it.** A request reads a session, hashes a password and
+ * calls other services before it writes; meanwhile its session may end, or the row that it replaces may change. Such a write fails as a whole ({@link
+ * WriteRefused}). `test/topology/person-writes.test.ts` lists every write with its condition.
  */
 export interface Guard {
   readonly statement: D1PreparedStatement;
@@ -35,8 +35,8 @@ export function oldestVersion(proofs: readonly Pick<Proof, "controlVersion">[]):
 }
 
 /**
- * `ended`: what the write rests on has ended. `changed`: the row that it replaces is not the one that was read. No client is told: the person signs in again,
- * or sees the account as it is.
+ * `ended`: what the write rests on has ended. `changed`: the row that it replaces is not the one that was read. No client is told: the person signs
+ * in again, or sees the account as it is.
  */
 export class WriteRefused extends Error {
   readonly kind: "ended" | "changed";
@@ -70,8 +70,8 @@ export function whileUnchanged(database: D1Database, condition: string, ...value
 type Guards = readonly [Guard, ...Guard[]];
 
 /**
- * **Commits statements about a person while what they rest on is in force.** Returns whether the first has changed a row: an event after it is recorded
- * `ifChanged`. Cost: 1 D1 call.
+ * **Commits statements about a person while what they rest on is in force.** Returns whether the first has changed a row: an event after it is
+ * recorded `ifChanged`. Cost: 1 D1 call.
  */
 export async function writeAs(
   { env: { DB } }: RequestContext<{ readonly DB: D1Database }>,

@@ -47,8 +47,8 @@ interface Chosen {
 }
 
 /**
- * **The chosen way to sign in, with which the account comes into being**: one transaction inserts the person with their address and credential. Cost: 1 object call and
- * 1 D1 call beside each other; for a password its hash; then 1 D1 call.
+ * **The chosen way to sign in, with which the account comes into being**: one transaction inserts the person with their address and credential. Cost:
+ * 1 object call and 1 D1 call in parallel; for a password its hash; then 1 D1 call.
  */
 async function submitCreateAccount(at: StepRequest, form: Form): Promise<StepResult> {
   if (form.get("cancel") !== undefined) return { kind: "refuse", code: "access_denied", reason: "person-denied" };

@@ -22,9 +22,9 @@ export interface NewCredential {
 }
 
 /**
- * **Inserts a person who has proven their address**, with their credential and the roles of their invitation, in one transaction: all of it or nothing. The
- * address is the username. False if it has a person or is somebody's username, if the invitation was used, withdrawn or has ended, and if an old page would
- * give the `sub` of a deleted person again. Cost: 1 D1 call.
+ * **Inserts a person who has proven their address**, with their credential and the roles of their invitation, in one transaction: all of it or
+ * nothing. The address is the username. False if it has a person or is somebody's username, if the invitation was used, withdrawn or has ended, and
+ * if an old page would give the `sub` of a deleted person again. Cost: 1 D1 call.
  */
 export async function insertPerson(
   context: RequestContext<AuthEnv>,

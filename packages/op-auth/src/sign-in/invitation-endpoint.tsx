@@ -16,8 +16,8 @@ import { signUpMessages } from "./sign-up-messages.ts";
 import { isIdentifierTaken, NameField, readName } from "./sign-up-rule.tsx";
 
 /**
- * **`GET /invitation`**: the page of an invitation. It changes nothing, so a program that opens the links of mails does not accept it. Cost: 1 D1 call; 0 for a
- * link that this provider did not make.
+ * **`GET /invitation`**: the page of an invitation. It changes nothing, so a program that opens the links of mails does not accept it. Cost: 1 D1
+ * call; 0 for a link that this provider did not make.
  */
 export async function showInvitation(at: PageRequest): Promise<Response> {
   const token = new URL(at.request.url).searchParams.get("token") ?? "";
@@ -26,8 +26,8 @@ export async function showInvitation(at: PageRequest): Promise<Response> {
 }
 
 /**
- * **`POST /invitation`**: begins the sign-up of the invited person, whose address the link has proven. The invitation is used when the account is created. Cost: 2
- * D1 calls beside each other.
+ * **`POST /invitation`**: begins the sign-up of the invited person, whose address the link has proven. The invitation is used when the account is
+ * created. Cost: 2 D1 calls in parallel.
  */
 export async function acceptInvitation(at: PageRequest): Promise<Response> {
   const { context, request } = at;

@@ -38,7 +38,10 @@ export function signInState({ flow, facts, policy, nowMs }: StepInput): StepStat
   return reason === undefined || isProven ? { kind: "done" } : needed;
 }
 
-/** Whether an upstream provider owns the domain of the person's address, and has not signed them in. Who has come from there connects the account first. */
+/**
+ * Whether an upstream provider owns the domain of the person's address, and has not signed them in. Who has come from there connects the account
+ * first.
+ */
 function belongsElsewhere({ flow, facts: { person, requiredUpstream } }: Pick<StepInput, "flow" | "facts">): boolean {
   if (person === undefined || requiredUpstream === undefined) return false;
   const { link } = flow.marks;

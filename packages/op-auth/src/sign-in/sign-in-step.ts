@@ -16,7 +16,7 @@ export const signInStep: Step = {
 };
 
 /**
- * **A posted sign-in**, verified by the method that the form belongs to. Cost: that of the method; beside it, 1 object call with a session cookie.
+ * **A posted sign-in**, verified by the method that the form belongs to. Cost: that of the method; in parallel, 1 object call with a session cookie.
  */
 async function submitSignIn(at: StepRequest, form: Form): Promise<StepResult> {
   if (form.get("cancel") !== undefined) return { kind: "refuse", code: "access_denied", reason: "person-denied" };

@@ -25,7 +25,10 @@ export function isSignUpOffered({ context, policy }: Pick<StepRequest, "context"
   return isSignUpOpen(context) && policy.expectedSubject === undefined;
 }
 
-/** Whether a person with a proven address may get an account: decided again at the end, as the settings may have changed. An invitation names its address. */
+/**
+ * Whether a person with a proven address may get an account: decided again at the end, as the settings may have changed. An invitation names its
+ * address.
+ */
 export function mayCreate(context: SignUpContext, { address, invitation, isInvitedByOperator }: Newcomer): boolean {
   if (invitation !== undefined) return isInvitedByOperator === true || context.settings.signUp !== "off";
   return isSignUpOpen(context) && isDomainAllowed(context, address);

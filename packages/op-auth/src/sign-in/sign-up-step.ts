@@ -21,8 +21,8 @@ export const signUpStep: Step = {
 };
 
 /**
- * **Whether a person signs up**: the client asks for it, and they have not said that they have an account; or they have begun, and have not proven their
- * address. Anyone else gets here from the sign-in page.
+ * **Whether a person signs up**: the client asks for it, and they have not said that they have an account; or they have begun, and have not proven
+ * their address. Anyone else gets here from the sign-in page.
  *
  * @see https://openid.net/specs/openid-connect-prompt-create-1_0.html#section-4.1
  */
@@ -34,8 +34,8 @@ function signUpState({ flow, policy }: StepInput): StepState {
 }
 
 /**
- * **A posted name and address, or a posted code.** Of an address nothing is looked up: who has entered the code of a mail to it learns whether it has an
- * account. Cost: 1 object call; for the right code 1 D1 call after it.
+ * **A posted name and address, or a posted code.** Of an address nothing is looked up: who has entered the code of a mail to it learns whether it has
+ * an account. Cost: 1 object call; for the right code 1 D1 call after it.
  */
 async function submitSignUp(at: StepRequest, form: Form): Promise<StepResult> {
   if (form.get("cancel") !== undefined) return { kind: "refuse", code: "access_denied", reason: "person-denied" };

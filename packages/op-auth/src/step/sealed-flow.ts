@@ -35,8 +35,8 @@ export async function newFlow(
 }
 
 /**
- * **The path of a step's page with its flow**: AES-256-GCM, bound to the browser, so that a link to it does not work elsewhere. A flow of more than 6 KiB
- * is stored as a challenge. Cost: 0; 1 object call for such a flow.
+ * **The path of a step's page with its flow**: AES-256-GCM, bound to the browser, so that a link to it does not work elsewhere. A flow of more than 6
+ * KiB is stored as a challenge. Cost: 0; 1 object call for such a flow.
  */
 export async function pathOf(
   { context, isolate }: PageRequest,

@@ -22,7 +22,8 @@ export const freshMs = 10 * 60_000;
 
 /**
  * **The second factor that a flow still needs**: to be proven or, by a person who has none, to be set up; `undefined` if the proofs are enough. Only
- * a person whose password, or a sign-in at an upstream provider, is proven, recently enough for the request, is asked; anyone else signs in first. Pure.
+ * a person whose password, or a sign-in at an upstream provider, is proven, recently enough for the request, is asked; anyone else signs in first.
+ * Pure.
  */
 export function neededFactor({ flow, facts, policy, nowMs }: StepInput): "prove" | "set up" | undefined {
   const { person, factors } = facts;

@@ -10,8 +10,8 @@ import type { Child } from "hono/jsx";
 import type { StepForm, StepRequest, StepResult } from "./step.ts";
 
 /**
- * **A way to sign in**: a folder below `sign-in/` exports one, and `sign-in/methods.ts` lists them. The list determines the parts of the sign-in page,
- * its scripts, which method verifies a posted form, and which methods satisfy the `acr` of a request.
+ * **A way to sign in**: a folder below `sign-in/` exports one, and `sign-in/methods.ts` lists them. The list determines the parts of the sign-in
+ * page, its scripts, which method verifies a posted form, and which methods satisfy the `acr` of a request.
  */
 export interface SignInMethod {
   /** The method's name in log lines and audit events. */

@@ -19,7 +19,10 @@ export function localesOf(purpose: Purpose): readonly string[] {
   return readLocales(locales);
 }
 
-/** **The person whom a further proof is asked of**: who has proven something in this flow, else who is signed in. Cost: 0; 1 object call for the latter. */
+/**
+ * **The person whom a further proof is asked of**: who has proven something in this flow, else who is signed in. Cost: 0; 1 object call for the
+ * latter.
+ */
 export async function findSubject(at: StepRequest): Promise<User | undefined> {
   const { context, isolate, flow } = at;
   const [proof] = pendingProofs(flow);
@@ -37,7 +40,7 @@ export async function findBasis(at: StepRequest): Promise<Basis | undefined> {
   return person && basisOf(person);
 }
 
-/** The access that the person has allowed the client, read beside a proof, so that the decision after it needs no call. Cost: 1 D1 call. */
+/** The access that the person has allowed the client, read in parallel with a proof, so that the decision after it needs no call. Cost: 1 D1 call. */
 export async function findAllowed({ context, authorization }: StepRequest, sub: string): Promise<readonly string[]> {
   if (authorization === undefined) return [];
   return (await findConsent(context.env.DB, sub, authorization.client.clientId))?.allowed ?? [];

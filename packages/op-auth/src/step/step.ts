@@ -135,7 +135,7 @@ export type StepResult =
       readonly factors?: Factors | undefined;
       /** The person was active, as read at the version of these proofs: the decision after it needs no call for that. */
       readonly isActive?: boolean;
-      /** Runs beside the calls of the decision, once it stands. */
+      /** Runs in parallel with the calls of the decision, once it stands. */
       write?(): Promise<unknown>;
     }
   | {

@@ -43,8 +43,8 @@ interface Leaving {
 }
 
 /**
- * The URL of the authorization request to an upstream provider; `undefined` if its metadata cannot be read. Cost: 1 object call; 1 fetch of metadata that
- * is not held.
+ * The URL of the authorization request to an upstream provider; `undefined` if its metadata cannot be read. Cost: 1 object call; 1 fetch of metadata
+ * that is not held.
  */
 export async function leaveForUpstream(
   at: PageRequest,

@@ -9,8 +9,8 @@ import { leaveFor } from "./begin-upstream.ts";
 import { domainOf } from "./kinds.ts";
 
 /**
- * **The provider to which the people of an address's domain belong**: it depends on the domain alone, so it reveals nothing about an account. A domain is compared
- * exactly: `corp.example.evil` and subdomains are other domains. Cost warm: 0.
+ * **The provider to which the people of an address's domain belong**: it depends on the domain alone, so it reveals nothing about an account. A
+ * domain is compared exactly: `corp.example.evil` and subdomains are other domains. Cost warm: 0.
  */
 export async function discoverUpstream(
   { context, isolate }: PageRequest,
@@ -23,8 +23,8 @@ export async function discoverUpstream(
 }
 
 /**
- * Sends a person to the provider of the address that they typed: if it requires that, or if `isOffered`. Not a person who has come from there to connect
- * their account. `undefined`: they stay.
+ * Sends a person to the provider of the address that they typed: if it requires that, or if `isOffered`. Not a person who has come from there to
+ * connect their account. `undefined`: they stay.
  */
 export async function leaveByDomain(
   at: StepRequest,
@@ -37,8 +37,8 @@ export async function leaveByDomain(
 }
 
 /**
- * The id of the provider that a person must sign in with, by the domain of their main address. Cost warm: 0. Where no provider requires anything, nothing is
- * read.
+ * The id of the provider that a person must sign in with, by the domain of their main address. Cost warm: 0. Where no provider requires anything,
+ * nothing is read.
  */
 export async function findRequiredUpstream(at: PageRequest, sub: string): Promise<string | undefined> {
   const { context, isolate } = at;

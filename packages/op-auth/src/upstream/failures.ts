@@ -6,9 +6,9 @@ import { UpstreamUnreachable } from "./provider-fetch.ts";
 export type FailureReason = UpstreamProblem["reason"] | "declined";
 
 /**
- * **What a person is told of an error of an upstream provider**, by its code, at the redirect back as at an endpoint. A code that is not in the table is the
- * provider's own decision: it asks for something else (consent, an administrator, another app), or does not accept the request. Only a response without
- * a code can have failed a check. Codes are the registry's and those that providers made up.
+ * **What a person is told of an error of an upstream provider**, by its code, at the redirect back as at an endpoint. A code that is not in the table
+ * is the provider's own decision: it asks for something else (consent, an administrator, another app), or does not accept the request. Only a
+ * response without a code can have failed a check. Codes are the registry's and those that providers made up.
  *
  * @see https://www.iana.org/assignments/oauth-parameters/oauth-parameters.xhtml#extensions-error
  */
@@ -27,8 +27,8 @@ const reasonOfCode: ReadonlyMap<string, FailureReason> = new Map<string, Failure
 const declinedAtMicrosoft = "AADSTS65004";
 
 /**
- * Requires that a provider sends no error. The error is read before the response is verified: a provider may omit `iss` in it, and Facebook sends some
- * without `error`. It leads to a text and to nothing else.
+ * Requires that a provider sends no error. The error is read before the response is verified: a provider may omit `iss` in it, and Facebook sends
+ * some without `error`. It leads to a text and to nothing else.
  *
  * @throws UpstreamRefusal
  */

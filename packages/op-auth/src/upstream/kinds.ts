@@ -79,8 +79,8 @@ const google: UpstreamKind = {
 };
 
 /**
- * A directory's administrator can write any `email`: it is believed only if its domain is one of the directory (`xms_edov`, an optional claim). The issuer
- * contains the directory (`tid`), so the same `sub` in another one is another person.
+ * A directory's administrator can write any `email`: it is believed only if its domain is one of the directory (`xms_edov`, an optional claim). The
+ * issuer contains the directory (`tid`), so the same `sub` in another one is another person.
  *
  * @see https://learn.microsoft.com/en-us/entra/identity-platform/optional-claims-reference
  */
@@ -113,7 +113,8 @@ const apple: UpstreamKind = {
 };
 
 /**
- * No ID token: the person is the number of their account, because a name can be given up and taken by someone else. GitHub verifies addresses by mail.
+ * No ID token: the person is the number of their account, because a name can be given up and taken by someone else. GitHub verifies addresses by
+ * mail.
  *
  * @see https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps
  */
@@ -140,8 +141,8 @@ type Endpoints = NonNullable<UpstreamKind["endpoints"]>;
 const agent = "edge-op";
 
 /**
- * **Who a person is at a provider without ID tokens** (GitHub): their number, names, and their primary address if it is verified. Cost: 2 fetches, beside
- * each other.
+ * **Who a person is at a provider without ID tokens** (GitHub): their number, names, and their primary address if it is verified. Cost: 2 fetches,
+ * beside each other.
  */
 export async function readUser(
   fetch: CustomFetch,

@@ -12,8 +12,8 @@ import { type Basis, writeAs } from "../session/write-as.ts";
 import { type IdentityKey, insertIdentity } from "./identity-store.ts";
 
 /**
- * **Connects the identity that waits with its person**, who has confirmed it. False if it is for someone else, was used, belongs to someone meanwhile, or its
- * provider was disabled. Cost: 1 object call and 1 D1 call after each other; tell-person.ts.
+ * **Connects the identity that waits with its person**, who has confirmed it. False if it is for someone else, was used, belongs to someone
+ * meanwhile, or its provider was disabled. Cost: 1 object call and 1 D1 call after each other; tell-person.ts.
  */
 export async function connectIdentity(
   { context, isolate }: PageRequest,

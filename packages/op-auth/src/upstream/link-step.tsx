@@ -44,8 +44,9 @@ async function showLink(at: StepPageRequest): Promise<Response> {
 }
 
 /**
- * **The decision to connect an identity elsewhere**, of the person who has proven the account in this flow. To connect it they prove the account at its level,
- * also where a sign-in needs less. An identity that cannot be connected any more is no reason to stop. Cost: 1 D1 call, beside it that of link-identity.ts.
+ * **The decision to connect an identity elsewhere**, of the person who has proven the account in this flow. To connect it they prove the account at
+ * its level, also where a sign-in needs less. An identity that cannot be connected any more is no reason to stop. Cost: 1 D1 call, beside it that of
+ * link-identity.ts.
  */
 async function submitLink(at: DecidedRequest, form: Form): Promise<StepResult> {
   const { link } = at.flow.marks;

@@ -81,8 +81,8 @@ export class UpstreamRefusal extends Error {
 
 /**
  * **Redeems the code of a callback and verifies the ID token**: `state`, `iss` (RFC 9207), `nonce`, issuer, audience and time by openid-client, the
- * signature with keys that are cached like those of clients. Cost: 1 fetch; 1 more each for metadata and keys that are not held; after it 1 for UserInfo, if
- * the ID token has no address; of GitHub 2 after it.
+ * signature with keys that are cached like those of clients. Cost: 1 fetch; 1 more each for metadata and keys that are not held; after it 1 for
+ * UserInfo, if the ID token has no address; of GitHub 2 after it.
  *
  * @throws UpstreamUnreachable, UpstreamRefusal, or another error for a response that is not genuine
  */
@@ -126,8 +126,8 @@ export async function redeem(
 }
 
 /**
- * The claims that an ID token omits: claims of scopes are at UserInfo (OIDC Core §5.4), whose `sub` must be the same (§5.3.2). Other kinds than `oidc` state in the
- * ID token whose the address is.
+ * The claims that an ID token omits: claims of scopes are at UserInfo (OIDC Core §5.4), whose `sub` must be the same (§5.3.2). Other kinds than
+ * `oidc` state in the ID token whose the address is.
  */
 async function readUserInfo(
   library: Library,

@@ -50,7 +50,9 @@ async function importPrivateKey(pem: string): Promise<CryptoKey> {
 /** The server of an upstream provider gave no response, or has no usable metadata. */
 export class UpstreamUnreachable extends Error {}
 
-/** Headers of the response as it was sent, whose body is decoded here; and the challenge of a 401, which hides the error in the body from the library. */
+/**
+ * Headers of the response as it was sent, whose body is decoded here; and the challenge of a 401, which hides the error in the body from the library.
+ */
 const droppedHeaders = ["content-encoding", "content-length", "transfer-encoding", "www-authenticate"];
 
 /** **The one fetcher of URLs of others, in the form that openid-client calls** (ADR 46): bounded in time and size, public hosts, no redirects. */

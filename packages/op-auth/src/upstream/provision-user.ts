@@ -22,8 +22,8 @@ export function maySignUp({ document }: Upstream, { address }: UpstreamPerson): 
 }
 
 /**
- * **Creates the user of an identity**, without roles, groups and password. A believed address is verified. If the identity or such an address has been
- * given an owner meanwhile, nothing changes. Cost: 1 D1 call.
+ * **Creates the user of an identity**, without roles, groups and password. A believed address is verified. If the identity or such an address has
+ * been given an owner meanwhile, nothing changes. Cost: 1 D1 call.
  */
 export async function provisionUser(
   context: RequestContext<AuthEnv>,
@@ -62,16 +62,16 @@ export async function provisionUser(
 }
 
 /**
- * Whether the identity (?6, ?7, ?8), or the believed address (?9), has an owner; an address that somebody may take back, or that is somebody's username,
- * too.
+ * Whether the identity (?6, ?7, ?8), or the believed address (?9), has an owner; an address that somebody may take back, or that is somebody's
+ * username, too.
  */
 const isTaken = `EXISTS (SELECT 1 FROM user_identities WHERE upstream_id = ?6 AND issuer = ?7 AND subject = ?8)
   OR EXISTS (SELECT 1 FROM user_addresses WHERE address_key = ?9 AND coalesce(held_until_ms, ?5 + 1) > ?5)
   OR EXISTS (SELECT 1 FROM users WHERE username_key = ?9)`;
 
 /**
- * **Tells the hook `afterSignUp` of an account that is stored**, in the background: nobody waits for it, and it changes nothing. At most once: what it does not
- * accept, or what a request that dies has not sent, is not repeated. Cost: 0 unless it is enabled; then 1 RPC.
+ * **Tells the hook `afterSignUp` of an account that is stored**, in the background: nobody waits for it, and it changes nothing. At most once: what
+ * it does not accept, or what a request that dies has not sent, is not repeated. Cost: 0 unless it is enabled; then 1 RPC.
  */
 export function announceSignUp(context: RequestContext<HooksBindings>, event: SignUpEvent): void {
   if (!isHookEnabled(context, "afterSignUp")) return;

@@ -25,9 +25,9 @@ export interface Returned {
 }
 
 /**
- * **Who a verified person of an upstream provider is here**: the owner of the identity, by issuer and subject and never by an address; else, if the record
- * allows it, the account with the same verified address, which its person must prove, or a new user. Cost: 1 D1 call for a known identity; otherwise 2 after
- * each other, then 1 object call, or 2 more D1 calls for a new user.
+ * **Who a verified person of an upstream provider is here**: the owner of the identity, by issuer and subject and never by an address; else, if the
+ * record allows it, the account with the same verified address, which its person must prove, or a new user. Cost: 1 D1 call for a known identity;
+ * otherwise 2 after each other, then 1 object call, or 2 more D1 calls for a new user.
  */
 export async function signInUpstream(at: StepRequest, returned: Returned): Promise<StepResult> {
   const { context, authorization } = at;

@@ -4,8 +4,8 @@ import type { AuthEnv } from "../runtime/auth-env.ts";
 import type { AuthIsolate } from "../runtime/isolate.ts";
 
 /**
- * To sign in, in a flow that is sealed for the browser that began it; or to connect the identity with the account of the person who is signed in in that
- * browser.
+ * To sign in, in a flow that is sealed for the browser that began it; or to connect the identity with the account of the person who is signed in in
+ * that browser.
  */
 export type TransactionPurpose = { readonly f: string } | { readonly sub: string };
 

@@ -25,10 +25,10 @@ export interface AfterReturn {
 export type Received = Returned | { readonly problem: StepResult };
 
 /**
- * **`GET /upstream/{id}/callback`**: a person comes back from an upstream provider. The `state` names a transaction, which is taken once; its flow opens
- * only in the browser that began it. Then the flow continues as after any other sign-in.
- * Cost: 1 object call, in a cold isolate 2 beside each other, then up to 4 fetches of the upstream provider's server, then that of {@link signInUpstream}; then as in decide-authorization.ts. Calls of stores
- * that follow one another in a busy isolate: 3 to the code for the client, 4 to the sign-in page that asks to connect an account.
+ * **`GET /upstream/{id}/callback`**: a person comes back from an upstream provider. The `state` names a transaction, which is taken once; its flow
+ * opens only in the browser that began it. Then the flow continues as after any other sign-in. Cost: 1 object call, in a cold isolate 2 beside each
+ * other, then up to 4 fetches of the upstream provider's server, then that of {@link signInUpstream}; then as in decide-authorization.ts. Calls of
+ * stores that follow one another in a busy isolate: 3 to the code for the client, 4 to the sign-in page that asks to connect an account.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#AuthResponseValidation
  */
@@ -63,8 +63,8 @@ function sealOf(upstreamId: string): string {
 }
 
 /**
- * **`POST /upstream/{id}/callback`** (`response_mode=form_post`): a form of another site comes without Lax cookies, so it is redirected to a GET, which has
- * them. Its parameters travel sealed, because they may contain a name. Cost: 0.
+ * **`POST /upstream/{id}/callback`** (`response_mode=form_post`): a form of another site comes without Lax cookies, so it is redirected to a GET,
+ * which has them. Its parameters travel sealed, because they may contain a name. Cost: 0.
  */
 export async function postedCallback({ context, request }: PageRequest, upstreamId: string): Promise<Response> {
   const form = readForm(request);

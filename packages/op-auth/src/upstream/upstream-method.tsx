@@ -9,8 +9,8 @@ import { beginUpstream } from "./begin-upstream.ts";
 import { upstreamMessages } from "./messages.ts";
 
 /**
- * **Sign-in at an upstream provider**: a button for each. A known account is offered those that it is connected with. Cost of the page: 1 D1 call for a
- * known account in a deployment with upstream providers, else 0.
+ * **Sign-in at an upstream provider**: a button for each. A known account is offered those that it is connected with. Cost of the page: 1 D1 call for
+ * a known account in a deployment with upstream providers, else 0.
  */
 export const upstreamMethod: SignInMethod = {
   name: "upstream",

@@ -8,8 +8,8 @@ import type { ConsoleRoute, PageCall, View } from "../serve/route.ts";
 import { type RecordField, valuesOf } from "./members.ts";
 
 /**
- * **A kind of record of the admin API**: its pages and changes are made from its fields (`define-record.tsx`). The texts say what a change ends; those
- * that are missing are changes that the record does not have.
+ * **A kind of record of the admin API**: its pages and changes are made from its fields (`define-record.tsx`). The texts say what a change ends;
+ * those that are missing are changes that the record does not have.
  */
 export interface RecordSpec<Shown extends object> {
   /** In the operations of the admin API: `Issuer` of `readIssuer`. */

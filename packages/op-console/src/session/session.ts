@@ -6,8 +6,8 @@ import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
 import type { OwnEnv } from "../api/console-call.ts";
 
 /**
- * **A signed-in administrator**, sealed in the cookie `op-console`: nothing is stored. The access token in it ends with the session at the provider, with
- * the grant and with the person's rights, so a stolen cookie is worth no more than the token. Cost: 0.
+ * **A signed-in administrator**, sealed in the cookie `op-console`: nothing is stored. The access token in it ends with the session at the provider,
+ * with the grant and with the person's rights, so a stolen cookie is worth no more than the token. Cost: 0.
  */
 export interface ConsoleSession {
   /** Random: forms are bound to it. */

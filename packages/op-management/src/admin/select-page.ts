@@ -22,8 +22,9 @@ interface PageSelection {
 const lastCharacter = "\u{10ffff}";
 
 /**
- * **Selects the page after a place, by keyset**: an index finds its first row, however many pages precede it, and no row is counted. `order`: the unique
- * column by which the list is ordered; rows with a common prefix are ordered by the column of the condition first. `after` is empty for the first page.
+ * **Selects the page after a place, by keyset**: an index finds its first row, however many pages precede it, and no row is counted. `order`: the
+ * unique column by which the list is ordered; rows with a common prefix are ordered by the column of the condition first. `after` is empty for the
+ * first page.
  */
 export function selectPage(order: string, after: string, condition: RowCondition | undefined): PageSelection {
   const plain = { order, place: order };

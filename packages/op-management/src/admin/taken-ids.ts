@@ -13,7 +13,7 @@ export function takenError(path: string, message = "is taken"): OAuthError {
 
 /**
  * Whether a sub belonged to a deleted user. It is not assigned again, because relying parties would mistake a new person for the old one. Cost: 2 D1,
- * beside each other.
+ * in parallel.
  */
 export async function isSubRetired(env: RetirementBindings, sub: string): Promise<boolean> {
   const hash = await retiredHash(env, sub);

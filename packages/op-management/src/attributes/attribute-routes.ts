@@ -10,9 +10,9 @@ import { attributeCreateSchema, attributeSchema } from "./attribute-schema.ts";
 import { attributes, deleteValues, forgetAttributes, refuseConflicts } from "./attribute-table.ts";
 
 /**
- * **`/admin/attributes`**: the attributes that users may have besides the standard claims, and the claims to which they are mapped. A change is in force
- * everywhere when the call returns: at UserInfo at once, in tokens with the next one. Cost: a read 1 D1; a change 2 D1 and a round of the control
- * plane; a deletion also writes each user that has a value.
+ * **`/admin/attributes`**: the attributes that users may have besides the standard claims, and the claims to which they are mapped. A change is in
+ * force everywhere when the call returns: at UserInfo at once, in tokens with the next one. Cost: a read 1 D1; a change 2 D1 and a round of the
+ * control plane; a deletion also writes each user that has a value.
  */
 export const attributeRoutes: readonly AdminRoute[] = defineRecordRoutes({
   table: attributes,

@@ -32,8 +32,8 @@ export interface CreatedClient {
 
 /**
  * **Creates a client** by every rule of this folder, and records the actor. Refuses with every fault of the document, if the actor lacks authority,
- * or if the id is taken. Cost: 1 D1; for a chosen `clientId` 2 more, beside each other, and a round of the control plane; a fetch of `sector_identifier_uri` if there is
- * one.
+ * or if the id is taken. Cost: 1 D1; for a chosen `clientId` 2 more, in parallel, and a round of the control plane; a fetch of
+ * `sector_identifier_uri` if there is one.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7591#section-3.2.1
  */

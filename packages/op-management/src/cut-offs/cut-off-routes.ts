@@ -1,7 +1,7 @@
 /**
  * **`POST /admin/revocations`**: revokes a token, a grant, or every grant of a user or client. The revocation is in force everywhere when it
- * responds. Cost: 1 D1 call and 1 object call, for a grant also 1 D1 call and one per region and live generation of refresh shards; for a user or client, the
- * control plane's calls of the live shards; for a user or everything 1 D1 call, so that ended grants are not listed.
+ * responds. Cost: 1 D1 call and 1 object call, for a grant also 1 D1 call and one per region and live generation of refresh shards; for a user or
+ * client, the control plane's calls of the live shards; for a user or everything 1 D1 call, so that ended grants are not listed.
  */
 
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";

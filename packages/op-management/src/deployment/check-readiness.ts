@@ -40,9 +40,9 @@ const lateRetirementMs = 3_600_000;
 type Context = RequestContext<ManagementEnv>;
 
 /**
- * **Checks the dependencies of requests**: D1, a signing key and the revocation shards. Retirements, the audit and mail are reported and do not make the
- * provider unready, because no request waits for them. A result is used for {@link reuseMs}, and concurrent requests share one check, so an isolate checks at most that
- * often, regardless of the number of requests. Each part is limited to `statisticsCallMs`.
+ * **Checks the dependencies of requests**: D1, a signing key and the revocation shards. Retirements, the audit and mail are reported and do not make
+ * the provider unready, because no request waits for them. A result is used for {@link reuseMs}, and concurrent requests share one check, so an
+ * isolate checks at most that often, regardless of the number of requests. Each part is limited to `statisticsCallMs`.
  */
 export class ReadinessChecks {
   #latest: { readonly atMs: number; readonly result: Promise<Readiness> } | undefined;

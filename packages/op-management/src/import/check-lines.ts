@@ -64,7 +64,7 @@ class Found {
 
 /**
  * **Decides about each line of a batch, without changing anything**: whether its user is new, is there already, or collides with somebody else's sub,
- * name, address, passkey or identity, in the databases or in an earlier line. Cost: 3 D1 calls: the upstream providers, then 2 beside each other.
+ * name, address, passkey or identity, in the databases or in an earlier line. Cost: 3 D1 calls: the upstream providers, then 2 in parallel.
  */
 export async function checkLines(
   env: RetirementBindings,

@@ -30,7 +30,8 @@ const path = "/introspect";
  * **`POST /introspect`.** The response is `{ "active": false }` unless the token verifies, the caller may see it, and it is not revoked; every
  * failure looks the same. Cost of a warm request: 0 object, 0 KV, 0 D1 calls (`direct`: 1 object call; response cache on: 1 KV read); a refresh token
  * 1 object call. 1 verification, 0 for a token seen before. For a request that equals one of the last seconds, only the rate limit and the revocation
- * of the token are checked (control/remembered-decisions.ts). Calls that follow one another: 2 in a cold isolate, 1 after a pause, none in a busy one.
+ * of the token are checked (control/remembered-decisions.ts). Calls that follow one another: 2 in a cold isolate, 1 after a pause, none in a busy
+ * one.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7662#section-2
  */

@@ -190,5 +190,8 @@ const remove = defineRoute({
   },
 });
 
-/** **`/admin/invitations`**. Cost: a creation 2 D1 calls, 3 with roles or groups, and 1 object call for the mail; a list 1 D1 call; a deletion 3; mailing it again 4, and 1 object call. */
+/**
+ * **`/admin/invitations`**. Cost: a creation 2 D1 calls, 3 with roles or groups, and 1 object call for the mail; a list 1 D1 call; a deletion 3;
+ * mailing it again 4, and 1 object call.
+ */
 export const invitationRoutes: readonly AdminRoute[] = [create, list, read, resend, remove];

@@ -13,8 +13,8 @@ import { narrowedTrust } from "./narrowed-trust.ts";
 import { testIssuerRoute } from "./test-issuer.ts";
 
 /**
- * **`/admin/issuers`**: the issuers whose tokens are accepted, and their rules (ADR 51). Cost: a read 1 D1; a creation 1 D1, a change 2 D1, and the control plane's round over the
- * live shards; a deletion two rounds.
+ * **`/admin/issuers`**: the issuers whose tokens are accepted, and their rules (ADR 51). Cost: a read 1 D1; a creation 1 D1, a change 2 D1, and the
+ * control plane's round over the live shards; a deletion two rounds.
  */
 export const issuerRoutes: readonly AdminRoute[] = [
   ...defineRecordRoutes({

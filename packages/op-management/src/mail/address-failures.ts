@@ -2,8 +2,8 @@ import { isJsonObject, type JsonObject } from "@edge-op/protocol/encoding/json-o
 import type { AddressFailure } from "@edge-op/shared/mail/mail-sender-rpc";
 
 /**
- * **The addresses that an event of a provider of mail names**, and why; none for other events. A temporary failure is none: the provider tries again. The
- * events also contain subjects, which are not read.
+ * **The addresses that an event of a provider of mail names**, and why; none for other events. A temporary failure is none: the provider tries again.
+ * The events also contain subjects, which are not read.
  */
 export function failuresIn(event: JsonObject): readonly AddressFailure[] {
   const type = typeof event["type"] === "string" ? event["type"] : "";

@@ -18,8 +18,9 @@ export interface MailEventsBindings {
 export const mailEventBody: BodyFormat = { ...jsonBody("application/json"), maxBytes: 64 * 1024 };
 
 /**
- * **`POST /mail/events`**: events of Resend, signed. An address that bounced gets no more mail (ADR 58). A repeated event changes nothing. 404 without the
- * secret, so the deployment has no such endpoint; 400 for a wrong signature. Cost: 1 object call for an event that names an address, else 0.
+ * **`POST /mail/events`**: events of Resend, signed. An address that bounced gets no more mail (ADR 58). A repeated event changes nothing. 404
+ * without the secret, so the deployment has no such endpoint; 400 for a wrong signature. Cost: 1 object call for an event that names an address,
+ * else 0.
  */
 export async function mailEventsEndpoint(
   context: RequestContext<ManagementEnv>,

@@ -1,6 +1,6 @@
 /**
- * **`/admin/refusals`**: why requests were refused (ADR 57). Scope `admin:audit`, as for the events of a request. Cost: 1 object call, and 1 D1 for what the
- * clients have registered.
+ * **`/admin/refusals`**: why requests were refused (ADR 57). Scope `admin:audit`, as for the events of a request. Cost: 1 object call, and 1 D1 for
+ * what the clients have registered.
  */
 
 import { readStored } from "@edge-op/protocol/encoding/stored-json";

@@ -2,8 +2,8 @@
  * **`/register/{client_id}`**: a client that registered itself reads, replaces or deletes its registration, with its registration access token. A
  * replacement follows the rules of a registration; an omitted member gets its default. A change is in force everywhere when the call returns. The
  * policy for new registrations does not apply here. Requests are limited by address, changes by {@link spendChange}; a replacement that changes
- * nothing commits nothing. A forged token costs 0 calls. Cost: a read 1 D1; a change 2 object calls (a deletion 1), 3 D1 and a round of the control plane; a
- * replacement without a change 2 D1.
+ * nothing commits nothing. A forged token costs 0 calls. Cost: a read 1 D1; a change 2 object calls (a deletion 1), 3 D1 and a round of the control
+ * plane; a replacement without a change 2 D1.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7592#section-2
  */

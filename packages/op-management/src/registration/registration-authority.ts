@@ -65,9 +65,10 @@ const addressLimit: AttemptLimit = { capacity: 10, drainMs: 10_000 };
 const commonLimit: AttemptLimit = { capacity: 30, drainMs: 4_000 };
 
 /**
- * **The budget of control changes that clients which registered themselves may cause**, spent directly before a change is committed: first the client's, then that of
- * all such clients, with a share for each address. The first change of a client and its deletion have room of their own, so that clients which
- * change again and again do not keep others from them. Beyond it, the response is 429 and nothing is changed. Cost: 2 object calls; a deletion 1.
+ * **The budget of control changes that clients which registered themselves may cause**, spent directly before a change is committed: first the
+ * client's, then that of all such clients, with a share for each address. The first change of a client and its deletion have room of their own, so
+ * that clients which change again and again do not keep others from them. Beyond it, the response is 429 and nothing is changed. Cost: 2 object
+ * calls; a deletion 1.
  */
 export async function spendChange(
   context: RequestContext<ManagementEnv>,

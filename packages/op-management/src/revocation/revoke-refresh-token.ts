@@ -12,8 +12,8 @@ import { foreignToken } from "./foreign-token.ts";
 
 /**
  * **Revokes a refresh token**: its family, and the grant with all of its access tokens (RFC 7009 §2.1). A used token and a token of an ended family
- * are accepted too, because the request that ended the family may not have reached the grant's shards. Cost: 3 object calls; one more for each further
- * place of the grant; in the background 1 D1 call for a grant with offline access, which is not listed any more.
+ * are accepted too, because the request that ended the family may not have reached the grant's shards. Cost: 3 object calls; one more for each
+ * further place of the grant; in the background 1 D1 call for a grant with offline access, which is not listed any more.
  */
 export async function revokeRefreshToken(
   context: RequestContext<ManagementEnv>,

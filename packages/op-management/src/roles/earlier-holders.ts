@@ -5,8 +5,8 @@ import type { Assignment } from "./assignment-store.ts";
 
 /**
  * **Earlier holders of a role or group that gives its first admin scope.** A name may be given to people before it means anything (a role without
- * permissions is a value of the claim `roles`), and is kept by them when it is deleted. Anyone with `admin:users` could thus give away the administrators'
- * role of tomorrow. So the change is refused if the name has holders, unless its request says that they keep it.
+ * permissions is a value of the claim `roles`), and is kept by them when it is deleted. Anyone with `admin:users` could thus give away the
+ * administrators' role of tomorrow. So the change is refused if the name has holders, unless its request says that they keep it.
  */
 type Noun = "role" | "group";
 

@@ -49,8 +49,8 @@ export async function findWithoutPermissions(
 }
 
 /**
- * A statement that fails, together with its transaction, if the roles and groups that a person gets have got an admin scope that the actor lacks since
- * {@link requireAuthorityOverRoles}.
+ * A statement that fails, together with its transaction, if the roles and groups that a person gets have got an admin scope that the actor lacks
+ * since {@link requireAuthorityOverRoles}.
  */
 export function refuseGreaterRoles(
   { context, actor }: ActorRequest,
@@ -71,7 +71,10 @@ interface RbacChange {
   readonly group?: Assignment;
 }
 
-/** The permissions of roles ?1 and groups ?2 or of user ?7, with the roles ?4 of group ?3 and the permissions ?6 of role ?5 in place of the stored ones. */
+/**
+ * The permissions of roles ?1 and groups ?2 or of user ?7, with the roles ?4 of group ?3 and the permissions ?6 of role ?5 in place of the stored
+ * ones.
+ */
 const permissionsAfter = `
   WITH groups (name) AS (SELECT value FROM json_each(?2) UNION SELECT group_name FROM user_groups WHERE sub = ?7),
   roles (role) AS (

@@ -172,8 +172,8 @@ function routesOf({ noun, gives, table, values, example }: Kind): AdminRoute[] {
 
 /**
  * **`/admin/roles` and `/admin/groups`**: the permissions of a role, the roles of a group. A change may affect every user, so every copy of RBAC
- * claims is discarded. The entity tag of an assignment is a hash of its values. Cost: a read 1 D1 call; a change 2 D1 calls, 3 with a condition, and the
- * control plane's calls of the live shards.
+ * claims is discarded. The entity tag of an assignment is a hash of its values. Cost: a read 1 D1 call; a change 2 D1 calls, 3 with a condition, and
+ * the control plane's calls of the live shards.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9068#section-2.2.3.1
  */

@@ -4,9 +4,10 @@ import { type ActorRequest, requireAuthority } from "../admin/actor.ts";
 import { adminScopes } from "../admin/define-route.ts";
 
 /**
- * **Refuses to write an upstream provider that decides how administrators sign in**, unless the actor has every admin scope that it leads to. A record
- * that binds the people of a domain, believes addresses, or raises the level of a sign-in leads to every administrator, also to those who become one
- * later, so it needs all of them. Any other record leads to those who have connected it. Cost: 1 D1 for a record that exists, none for a new one.
+ * **Refuses to write an upstream provider that decides how administrators sign in**, unless the actor has every admin scope that it leads to. A
+ * record that binds the people of a domain, believes addresses, or raises the level of a sign-in leads to every administrator, also to those who
+ * become one later, so it needs all of them. Any other record leads to those who have connected it. Cost: 1 D1 for a record that exists, none for a
+ * new one.
  *
  * @see ../../../../docs/adr/0063-people-sign-in-with-upstream-providers.md
  */

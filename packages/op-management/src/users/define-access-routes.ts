@@ -49,8 +49,8 @@ const endedSchema = z
   .meta({ id: "Ended", examples: [{ ended: 3, more: false }] });
 
 /**
- * **The routes of what a user's devices and applications have**: list, end one, end all. The audit event comes first, so nothing ends without one. Cost: a
- * list 2 D1 calls; an end 4 D1 calls and those of the kind.
+ * **The routes of what a user's devices and applications have**: list, end one, end all. The audit event comes first, so nothing ends without one.
+ * Cost: a list 2 D1 calls; an end 4 D1 calls and those of the kind.
  */
 export function defineAccessRoutes<Item, Shown extends z.ZodObject>(
   kind: AccessKind<Item, Shown>,

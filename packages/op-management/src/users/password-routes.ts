@@ -107,5 +107,8 @@ function randomCharacter(): string {
   return byte < alphabet.length * 8 ? alphabet[byte % alphabet.length]! : randomCharacter();
 }
 
-/** **How an administrator lets a user back in.** Cost: a link 3 D1 calls and 1 object call; a temporary password 3, its hash, and the control plane's round. */
+/**
+ * **How an administrator lets a user back in.** Cost: a link 3 D1 calls and 1 object call; a temporary password 3, its hash, and the control plane's
+ * round.
+ */
 export const passwordRoutes: readonly AdminRoute[] = [mailResetLink, setTemporaryPassword];

@@ -23,8 +23,9 @@ interface Found {
 }
 
 /**
- * **Finds the users of whom each searched word begins a name, the address or the username**, and the one with the searched text as sub, in whatever letters. The index is read in the order of the
- * rarest word; the others are looked up for each user. Cost: 2 D1 calls, 1 more with several words and on a short page; and those that make missing words.
+ * **Finds the users of whom each searched word begins a name, the address or the username**, and the one with the searched text as sub, in whatever
+ * letters. The index is read in the order of the rarest word; the others are looked up for each user. Cost: 2 D1 calls, 1 more with several words and
+ * on a short page; and those that make missing words.
  */
 export async function searchUsers(
   database: D1Database,

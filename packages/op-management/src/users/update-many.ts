@@ -80,9 +80,9 @@ function refused(path: string, message: string): Decided {
 type Call = Pick<AdminCall<unknown, unknown>, "context" | "actor">;
 
 /**
- * **Changes many users, each line by itself**: only on top of the version that was read, all of the request in one transaction, each user with an event. What a
- * person is told of, or signed out by, is not changed so: addresses, usernames, passwords and the status. Cost: 3 D1 calls, and one control change of all
- * users.
+ * **Changes many users, each line by itself**: only on top of the version that was read, all of the request in one transaction, each user with an
+ * event. What a person is told of, or signed out by, is not changed so: addresses, usernames, passwords and the status. Cost: 3 D1 calls, and one
+ * control change of all users.
  */
 async function updateMany(call: Call, lines: readonly unknown[]): Promise<readonly Decided[]> {
   const { DB } = call.context.env;

@@ -76,7 +76,9 @@ export class AuditWork {
     (atMs, passedMs) => this.#refusals.sweep(atMs, passedMs),
   ];
 
-  /** A shard follows the control log, which it does before it decides anything. Returns when the next round is due, if that is earlier than it was. */
+  /**
+   * A shard follows the control log, which it does before it decides anything. Returns when the next round is due, if that is earlier than it was.
+   */
   noteUse(atMs: number): number | undefined {
     this.#usedAtMs = atMs;
     this.#dueMs ??= this.#storedDueMs();

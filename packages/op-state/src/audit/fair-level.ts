@@ -1,6 +1,6 @@
 /**
- * **The highest number of rows that each group may keep so that all together keep at most `target`**: a small group keeps everything, and the largest lose
- * rows first. Pure.
+ * **The highest number of rows that each group may keep so that all together keep at most `target`**: a small group keeps everything, and the largest
+ * lose rows first. Pure.
  */
 export function fairLevel(counts: readonly number[], target: number): number {
   let left = target;

@@ -36,8 +36,8 @@ const isStored = objectOf<Omit<StoredRefusal, "id">>({
 });
 
 /**
- * **The recent refusals of the deployment** (ADR 57), for the question why a request was refused: a ring, bounded in rows, bytes and time, in which a busy
- * client displaces its own rows first. Best effort. Cost: three rows written for each refusal, at most 12 refusals a second.
+ * **The recent refusals of the deployment** (ADR 57), for the question why a request was refused: a ring, bounded in rows, bytes and time, in which a
+ * busy client displaces its own rows first. Best effort. Cost: three rows written for each refusal, at most 12 refusals a second.
  *
  *   refusals(id, client, is_known, request_id, until_ms, refusal)     ends: 24 hours, or when there are too many
  */

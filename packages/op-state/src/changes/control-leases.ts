@@ -23,9 +23,10 @@ interface DurableLeases {
  * **The leases of shards on the control log** (docs/reference/protocols.md §2): a shard vouches for the control version only while it has one, so a
  * change waits for a shard that does not respond until its lease has ended. No I/O and no clock.
  *
- * A lease is counted from the moment at which it is given here, and from before the call at the shard (I2). An instance does not know the leases of its predecessor, so it
- * waits for its horizon once ({@link GivenLeases}). The wait for a registration begins when it is read, because another clock wrote it; a
- * registration that has ended by any clock is not waited for. A restored D1 has lost registrations, so the longest possible one is waited for.
+ * A lease is counted from the moment at which it is given here, and from before the call at the shard (I2). An instance does not know the leases of
+ * its predecessor, so it waits for its horizon once ({@link GivenLeases}). The wait for a registration begins when it is read, because another clock
+ * wrote it; a registration that has ended by any clock is not waited for. A restored D1 has lost registrations, so the longest possible one is waited
+ * for.
  */
 export class ControlLeases extends GivenLeases {
   /** The last version that was sent to each shard. */

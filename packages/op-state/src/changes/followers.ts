@@ -76,8 +76,8 @@ export class Followers {
   }
 
   /**
-   * Withdraws the horizon after the last lease, as a task of the alarm: no timer keeps the object awake while shards renew, which they do four times in
-   * a lease.
+   * Withdraws the horizon after the last lease, as a task of the alarm: no timer keeps the object awake while shards renew, which they do four times
+   * in a lease.
    */
   closeWhenIdle(atMs: number): number | undefined {
     // A clock that was set back must not postpone it.

@@ -4,8 +4,8 @@ import { type CacheBindings, type Copy, writeCache } from "@edge-op/shared/stora
 import type { ReadRecord } from "./carried-records.ts";
 
 /**
- * **KV's copies of changed records**, written once for each change: isolates that hold a record receive it with the change, and do not read D1. In the
- * background; a copy that is not written is read from D1 by the isolates that need it. Cost: 1 KV write for each record.
+ * **KV's copies of changed records**, written once for each change: isolates that hold a record receive it with the change, and do not read D1. In
+ * the background; a copy that is not written is read from D1 by the isolates that need it. Cost: 1 KV write for each record.
  */
 export class RecordCopies {
   readonly #ctx: DurableObjectState;

@@ -31,9 +31,9 @@ const sweepRows = 1_000;
 const sweepDelayMs = 60_000;
 
 /**
- * **A shard of spent authorization codes, and of device codes** (device-code-table.ts); redemption-machine.ts decides a redemption. Decision and write
- * are in one turn, so one of any number of concurrent redemptions succeeds. The revocation after a replay is durable before the call returns. An
- * authorization code has no row until it is spent; the row is deleted after `until_ms`, a day later, when the code has long expired.
+ * **A shard of spent authorization codes, and of device codes** (device-code-table.ts); redemption-machine.ts decides a redemption. Decision and
+ * write are in one turn, so one of any number of concurrent redemptions succeeds. The revocation after a replay is durable before the call returns.
+ * An authorization code has no row until it is spent; the row is deleted after `until_ms`, a day later, when the code has long expired.
  *
  *   spent_code(id, spent_by, until_ms)
  */
@@ -122,7 +122,9 @@ export class AuthorizationCodeStore
     this.#outbox.append({ type, payload: { grant_id: grant.grantId, client_id: clientId } }, atMs);
   }
 
-  /** Call in the transaction that spends the code, so that there is exactly one event per redemption; one that is taken back has an event of its own. */
+  /**
+   * Call in the transaction that spends the code, so that there is exactly one event per redemption; one that is taken back has an event of its own.
+   */
   #recordRedemption({ grant, clientId, sub, scope }: SpendRequest["redeemed"], origin: EventOrigin, atMs: number) {
     const payload = { ...origin, grantId: grant.grantId, clientId, sub, scope: scope.join(" ") };
     this.#outbox.append({ type: "code.redeemed", payload }, atMs);

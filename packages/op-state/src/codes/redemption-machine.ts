@@ -15,8 +15,8 @@ export interface SpendDecision {
 
 /**
  * **Decides one use of an authorization code** whose holder has presented everything that it is bound to. Pure. The first use spends the code; any
- * later one is a replay and revokes the grant, unless it is being checked: a request that is not granted must not end a grant, so it is judged when it
- * is sent again after the check.
+ * later one is a replay and revokes the grant, unless it is being checked: a request that is not granted must not end a grant, so it is judged when
+ * it is sent again after the check.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2
  */

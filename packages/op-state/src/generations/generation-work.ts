@@ -175,8 +175,8 @@ export class GenerationWork {
   }
 
   /**
-   * Isolates learn of the retirement as of any change, also from the shards of the retired generation. A generation that has been the newest again in a
-   * restored D1 (ADR 11) is not retired; its next end schedules that.
+   * Isolates learn of the retirement as of any change, also from the shards of the retired generation. A generation that has been the newest again in
+   * a restored D1 (ADR 11) is not retired; its next end schedules that.
    */
   async #retire(retirement: Retirement, atMs: number): Promise<void> {
     const { database, ledger, opened, outbox, publishNewest, storage } = this.#tools;

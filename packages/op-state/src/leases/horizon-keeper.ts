@@ -11,8 +11,8 @@ export interface HorizonMachine {
 }
 
 /**
- * **Writes the horizon of a machine before it gives a lease, and withdraws it when the last lease has ended**, even if its holder never releases it: the
- * first acknowledgement after a sleep then need not wait for leases that cannot exist.
+ * **Writes the horizon of a machine before it gives a lease, and withdraws it when the last lease has ended**, even if its holder never releases it:
+ * the first acknowledgement after a sleep then need not wait for leases that cannot exist.
  */
 export class HorizonKeeper {
   readonly #machine: HorizonMachine;

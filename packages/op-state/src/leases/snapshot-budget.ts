@@ -48,12 +48,12 @@ const emptyAccount = (): Account => ({
 });
 
 /**
- * **Paces the snapshots that a lease server sends**, by bytes a second and by bytes in flight (ADR 25): thousands of cold holders at once must not
+ * **Paces the snapshots that a lease server sends**, by bytes a second and by bytes in flight (ADR 22): thousands of cold holders at once must not
  * keep it from renewals and revocations, nor fill its memory with responses. Holders that have to wait get no lease: they check exactly, and retry
  * one after another. Pure. A snapshot is allowed, however large it is, while none is in flight and the last one is paid for. Memory: one entry for
  * each snapshot in flight.
  *
- * Relays come first (ADR 25): one serves hundreds of isolates. They wait only for other relays, and have a quarter of the bytes in flight beside
+ * Relays come first (ADR 22): one serves hundreds of isolates. They wait only for other relays, and have a quarter of the bytes in flight beside
  * those of isolates. The isolates that follow pay for the bytes sent to relays.
  */
 export class SnapshotBudget {

@@ -25,9 +25,8 @@ interface Row {
 }
 
 /**
- * **Whether a change was committed, and the addresses of its person**: the event that the change writes in its transaction, and the verified addresses, those
- * included that another one has replaced a few days ago. Returns
- * `undefined` if D1 does not respond. Cost: 1 D1 call.
+ * **Whether a change was committed, and the addresses of its person**: the event that the change writes in its transaction, and the verified
+ * addresses, those included that another one has replaced a few days ago. Returns `undefined` if D1 does not respond. Cost: 1 D1 call.
  */
 export async function findChange(
   database: D1Database,

@@ -12,8 +12,8 @@ const ofSender = { capacity: 20, drainMs: hour / 20 };
 const ofDeployment = { capacity: 5_000, drainMs: 1_000 };
 
 /**
- * **How many mails are sent to an address.** A person cannot be flooded by a thief of their session, nor a provider's quota be used up by one program:
- * further mails wait. A code was counted when it was requested.
+ * **How many mails are sent to an address.** A person cannot be flooded by a thief of their session, nor a provider's quota be used up by one
+ * program: further mails wait. A code was counted when it was requested.
  */
 export function sendLimits(kind: AccountMail["kind"], key: string): AttemptLane {
   if (!noticeKinds.some((each) => each === kind)) return [{ key: `all mails ${kind}`, limit: ofDeployment }];
@@ -25,8 +25,9 @@ export function sendLimits(kind: AccountMail["kind"], key: string): AttemptLane 
 }
 
 /**
- * **How many notices of one kind wait for a person**: as many as an address is sent in a day, so that one person does not fill the outbox of all. A notice that
- * an address needs, because it is given up or can undo the change, is no flood's to displace: a mailed code or an administrator was needed for each.
+ * **How many notices of one kind wait for a person**: as many as an address is sent in a day, so that one person does not fill the outbox of all. A
+ * notice that an address needs, because it is given up or can undo the change, is no flood's to displace: a mailed code or an administrator was
+ * needed for each.
  */
 export function noticeLimits({
   sub,
@@ -39,8 +40,9 @@ export function noticeLimits({
 }
 
 /**
- * **How many codes are requested for an address, and by a sender.** Addresses that nobody has are counted as all others are. A browser in which a code for the
- * address has succeeded has a limit of its own, and so have codes for sign-ins, which need the password: strangers do not use up the mails of their owner.
+ * **How many codes are requested for an address, and by a sender.** Addresses that nobody has are counted as all others are. A browser in which a
+ * code for the address has succeeded has a limit of its own, and so have codes for sign-ins, which need the password: strangers do not use up the
+ * mails of their owner.
  */
 export async function codeLimits({
   purpose,

@@ -35,9 +35,9 @@ export type WaitOrDrop =
 export type NextStep = WaitOrDrop | { readonly kind: "expand"; readonly addresses: readonly string[] };
 
 /**
- * **The life of a mail.** Pure. A prepared mail waits until its change is known to be committed, by a release or by its evidence in D1; then one mail for
- * each address is sent until the provider has accepted it. A mail ends when it is sent, at its end, or when its change cannot be committed any more.
- * At least once: an attempt whose result is lost is repeated.
+ * **The life of a mail.** Pure. A prepared mail waits until its change is known to be committed, by a release or by its evidence in D1; then one mail
+ * for each address is sent until the provider has accepted it. A mail ends when it is sent, at its end, or when its change cannot be committed any
+ * more. At least once: an attempt whose result is lost is repeated.
  */
 export class MailMachine {
   /** `found` is `undefined` if D1 did not respond. */

@@ -50,8 +50,8 @@ const mostWithCode = 8_000;
 const againMs = 1_000;
 
 /**
- * **The outbox of mails** (ADR 58): mail-machine.ts decides. Nobody waits for a provider: the alarm sends at most 40 mails, 4 at a time, each for at most
- * ten seconds. The recipient and the content are sealed, and deleted with the row.
+ * **The outbox of mails** (ADR 58): mail-machine.ts decides. Nobody waits for a provider: the alarm sends at most 40 mails, 4 at a time, each for at
+ * most ten seconds. The recipient and the content are sealed, and deleted with the row.
  */
 export class MailSender
   extends FactsObject<MailSenderEnv>

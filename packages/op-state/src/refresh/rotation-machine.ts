@@ -230,7 +230,9 @@ function refuse(
   return { result: { kind, reason } };
 }
 
-/** Leaves out requested scope values that were not granted, unless none would remain or an admin scope is among them: then all stay, and are refused. */
+/**
+ * Leaves out requested scope values that were not granted, unless none would remain or an admin scope is among them: then all stay, and are refused.
+ */
 function withinGrant(request: RotateRequest, granted: readonly string[]): RotateRequest {
   const beyond = request.scope?.filter((value) => !granted.includes(value)) ?? [];
   const scope = request.scope?.filter((value) => granted.includes(value)) ?? [];

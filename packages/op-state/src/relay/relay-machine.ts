@@ -30,14 +30,14 @@ export interface ConfirmationWait {
 }
 
 /**
- * **The state machine of a relay** (ADR 24): a holder of leases at the shards, and a server of combined leases for isolates. No I/O and no clock.
+ * **The state machine of a relay** (ADR 22): a holder of leases at the shards, and a server of combined leases for isolates. No I/O and no clock.
  *
  * T1 a lease for isolates ends, by the relay's clock, no later than each of the relay's own leases that it covers. T2 a change is confirmed at its
  * shard when every isolate with a lease without it has confirmed it or that lease has ended, not when it is installed here. T3 a response contains
  * everything up to its version for each shard that it covers, and the control version that came with it. T4 versions belong to `instance`; a request
  * that names another one gets snapshots and confirms nothing.
  *
- * Memory: at most `maxRows` rows. Shards beyond that are not covered. Snapshots are paced (ADR 25): T5 a response that had to be paced covers and
+ * Memory: at most `maxRows` rows. Shards beyond that are not covered. Snapshots are paced (ADR 22): T5 a response that had to be paced covers and
  * contains nothing.
  */
 export class RelayMachine {

@@ -19,7 +19,7 @@ import { type RelayBindings, UpstreamLeases } from "./upstream-leases.ts";
 const unusedMs = 3_000;
 
 /**
- * **A relay between the shards and the isolates of a region** (ADR 24): isolates renew one lease here instead of one at each shard.
+ * **A relay between the shards and the isolates of a region** (ADR 22): isolates renew one lease here instead of one at each shard.
  * It stores nothing: a new instance is a new holder at the shards, and isolates of the earlier one get snapshots. `RelayMachine`
  * decides; {@link UpstreamLeases} calls the shards.
  */

@@ -36,8 +36,8 @@ const retryMs = 2_000;
 /**
  * **The grants that an object must still revoke.** A row is added in the transaction that detects the theft or the end of the grant. It stays until
  * the revocation is in force everywhere, so that a repeated request finds it and waits too (R3). The Worker revokes and waits before it responds; if
- * it fails, the owner's alarm does the same until every shard acknowledges. The refresh family ends first, because it knows the places of the grant. A
- * shard that does not respond is called after the others, however many of its grants are due.
+ * it fails, the owner's alarm does the same until every shard acknowledges. The refresh family ends first, because it knows the places of the grant.
+ * A shard that does not respond is called after the others, however many of its grants are due.
  *
  *   due_revocation(grant_id, revocation, until_ms, sid, shards)   sid: of a session's grants; shards: names of those to call next; deleted when
  *                                                                 acknowledged, or when every token of the grant has expired

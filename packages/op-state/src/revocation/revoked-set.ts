@@ -56,7 +56,7 @@ export type FindEntry = (key: string) => Entry | undefined;
 /**
  * **The revoked rows and cut-offs of a shard, as they are replicated.** Pure. Two values of one key combine by maximum. Memory contains every
  * cut-off, a log of the newest changes, and only a filter of the rows before the log. Up to `maxEntries` rows the log is complete. A snapshot is the
- * filter and the log after it (ADR 25); a delta is the log after the replica's last change.
+ * filter and the log after it (ADR 22); a delta is the log after the replica's last change.
  */
 export class RevokedSet {
   readonly #limits: SetLimits;

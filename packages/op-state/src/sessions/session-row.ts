@@ -38,7 +38,7 @@ export function toSession(row: SessionRow): Session {
 /**
  * **The rows of sessions.** The row of an ended session is kept until its owner deletes it. Synchronous: called in the owner's transactions.
  *
- *   sessions(sid, key, sub, signed_in_at_ms, proofs, idle_ms, seen_at_ms, ends_at_ms, ended_at_ms, dies_at_ms)    dies_at_ms: when a sweep looks at it
+ *   sessions(sid, key, sub, signed_in_at_ms, proofs, idle_ms, seen_at_ms, ends_at_ms, ended_at_ms, dies_at_ms) dies_at_ms: when a sweep looks at it
  */
 export class SessionRows {
   readonly #sql: SqlStorage;

@@ -6,9 +6,9 @@ const sweepEveryMs = 600_000;
 const nextBatchMs = 1_000;
 
 /**
- * **What calls that are under way must not use any more**: flows that have opened a session, `sid`s of sessions that were ended before they were opened,
- * and decisions in a session made before a client was dismissed there. A row is deleted when nothing can present its name. Synchronous: called in the
- * owner's transactions.
+ * **What calls that are under way must not use any more**: flows that have opened a session, `sid`s of sessions that were ended before they were
+ * opened, and decisions in a session made before a client was dismissed there. A row is deleted when nothing can present its name. Synchronous:
+ * called in the owner's transactions.
  *
  *   spent_names(name, dies_at_ms)
  */

@@ -41,8 +41,9 @@ const endedPasswords = `DELETE FROM user_passwords WHERE sub IN
    (SELECT sub FROM user_passwords WHERE temporary_until_ms <= ?1 ORDER BY temporary_until_ms LIMIT ?2)`;
 
 /**
- * **Deletes rows of D1 that have ended**: old changes of the log, cut-offs, replaced addresses, invitations, temporary passwords, sessions and offline grants of users who do not return. By alarm, once a
- * day, in bounded batches; `sweepOthers` is part of each batch, and returns true once it is complete. Cost: 1 D1 call for each batch.
+ * **Deletes rows of D1 that have ended**: old changes of the log, cut-offs, replaced addresses, invitations, temporary passwords, sessions and
+ * offline grants of users who do not return. By alarm, once a day, in bounded batches; `sweepOthers` is part of each batch, and returns true once it
+ * is complete. Cost: 1 D1 call for each batch.
  */
 export async function sweepDatabase(
   ledger: UnfinishedWork,

@@ -32,9 +32,10 @@ export interface SweptUsers {
 }
 
 /**
- * **Erases the accounts whose person has asked for it, when their time has come**, as an administrator's erasure does: every row of the person, and the sub is
- * retired for ever. Their sessions and grants ended when they asked. People are told three days before and when it is done. One who is suspended stays until
- * an administrator decides. The deletions are changes of the log, which the caller announces. Cost: 1 D1 call; for each person 2 D1 calls and tell-person.ts.
+ * **Erases the accounts whose person has asked for it, when their time has come**, as an administrator's erasure does: every row of the person, and
+ * the sub is retired for ever. Their sessions and grants ended when they asked. People are told three days before and when it is done. One who is
+ * suspended stays until an administrator decides. The deletions are changes of the log, which the caller announces. Cost: 1 D1 call; for each person
+ * 2 D1 calls and tell-person.ts.
  */
 export async function sweepLeavingUsers(context: SweepContext, passedMs: number): Promise<SweptUsers> {
   const { DB } = context.env;

@@ -1,5 +1,5 @@
 /**
- * **A thousand cold holders at once** (ADR 25), at a shard and at a relay of the real runtime: the bytes in flight, the responses to the other
+ * **A thousand cold holders at once** (ADR 22), at a shard and at a relay of the real runtime: the bytes in flight, the responses to the other
  * holders, and that each of them gets its snapshot in the end. A snapshot is in flight until its holder has called again.
  */
 

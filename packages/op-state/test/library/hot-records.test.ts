@@ -1,6 +1,6 @@
 /**
- * **A change of what every isolate uses is read from D1 and KeyManager once, not by each isolate**: changes carry small records. Counted for a client,
- * a rotation of keys and an opened generation, with leases from shards and from a relay.
+ * **A change of what every isolate uses is read from D1 and KeyManager once, not by each isolate**: changes carry small records. Counted for a
+ * client, a rotation of keys and an opened generation, with leases from shards and from a relay.
  */
 
 import { createExecutionContext, runDurableObjectAlarm, waitOnExecutionContext } from "cloudflare:test";

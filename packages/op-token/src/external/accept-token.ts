@@ -31,7 +31,10 @@ export interface AcceptedToken {
   readonly parties: readonly [issuer: string, rule: string];
 }
 
-/** A requested target that no matching rule allows is `invalid_target`; the grant chooses the error for every other refusal. `clock`: told to the sender. */
+/**
+ * A requested target that no matching rule allows is `invalid_target`; the grant chooses the error for every other refusal. `clock`: told to the
+ * sender.
+ */
 export type Refuse = (reason: RefusalReason, detail?: string, clock?: string) => OAuthError;
 
 /**

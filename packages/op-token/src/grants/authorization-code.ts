@@ -15,10 +15,10 @@ const parameters = ["code", "redirect_uri", "code_verifier", "resource", "author
 type CodeRequest = GrantRequest<(typeof parameters)[number]>;
 
 /**
- * **Redeems an authorization code**, bound to client, `redirect_uri` (if it is sent or several are registered) and PKCE verifier. The code contains what was authorized, so everything is known
- * before it is spent: under a lease the grant is checked before that, otherwise at the same time, and the code is given back unless the check passes.
- * Cost warm: 1 object call; 1 signature, 2 with ID token (`direct`: 1 object call more; 1 more each for a code and for a family that are too
- * long for their texts). Calls that follow one another: 2 in a cold isolate, 1 after a pause, 1 in a busy one.
+ * **Redeems an authorization code**, bound to client, `redirect_uri` (if it is sent or several are registered) and PKCE verifier. The code contains
+ * what was authorized, so everything is known before it is spent: under a lease the grant is checked before that, otherwise at the same time, and the
+ * code is given back unless the check passes. Cost warm: 1 object call; 1 signature, 2 with ID token (`direct`: 1 object call more; 1 more each for a
+ * code and for a family that are too long for their texts). Calls that follow one another: 2 in a cold isolate, 1 after a pause, 1 in a busy one.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3
  * @see https://openid.net/specs/openid-connect-core-1_0.html#TokenRequest

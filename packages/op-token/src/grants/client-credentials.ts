@@ -48,7 +48,9 @@ async function decide(request: ClientCredentialsRequest): Promise<DueToken> {
   };
 }
 
-/** The requested scope within that of the client and of the resources that name it; without a request, its entire registered scope and their defaults. */
+/**
+ * The requested scope within that of the client and of the resources that name it; without a request, its entire registered scope and their defaults.
+ */
 function clientScope(asked: string | undefined, client: Client, naming: readonly Resource[]): string[] {
   const registered = registeredScope(client);
   const values = parseScope(asked) ?? [...new Set([...registered, ...defaultScopesOf(naming)])];

@@ -21,9 +21,9 @@ const parameters = ["refresh_token", "scope", "resource", "authorization_details
 type RefreshRequest = GrantRequest<(typeof parameters)[number]>;
 
 /**
- * **Refresh, with rotation** (docs/reference/protocols.md §3): the token's MAC, the user and, under a lease, the grant's revocation are checked before
- * the family's one object call. Without a lease both calls are made at once, and the rotation is taken back unless the check passes. Only then is
- * anything signed. Cost warm: 1 object call, 0 KV, 0 D1, 1 signature (2 with ID token); `direct` 2 object calls; one more, once per family and
+ * **Refresh, with rotation** (docs/reference/protocols.md §3): the token's MAC, the user and, under a lease, the grant's revocation are checked
+ * before the family's one object call. Without a lease both calls are made at once, and the rotation is taken back unless the check passes. Only then
+ * is anything signed. Cost warm: 1 object call, 0 KV, 0 D1, 1 signature (2 with ID token); `direct` 2 object calls; one more, once per family and
  * generation, when it moves. Calls that follow one another: 2 in a cold isolate, 1 after a pause, 1 in a busy one.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-6

@@ -29,7 +29,10 @@ export interface DueToken extends Repeatable {
   readonly issuedTokenType?: TokenType;
 }
 
-/** **Issues an access token that is due by itself**. Cost warm: 1 signature; 1 object call for an assertion that is spent; in `direct` 1 object call a shard. */
+/**
+ * **Issues an access token that is due by itself**. Cost warm: 1 signature; 1 object call for an assertion that is spent; in `direct` 1 object call a
+ * shard.
+ */
 export async function issueDueToken(request: IssueRequest, due: DueToken): Promise<TokenResponse> {
   const { context, isolate } = request;
   const { presented = [], assertion } = due;

@@ -31,8 +31,8 @@ const mostCalls = 4;
  * - the request was checked: under a lease first, which costs no call; otherwise at the same time, and the use is taken back unless the check passes;
  * - the rules of the granted resources, which only the object knows: it gets those that the request names or that the client used last.
  *
- * Cost: that of `use`; 1 object call beside it without a lease; `use` once more for a client that this isolate has not seen with its resources, or whose
- * resources require different forms of tokens.
+ * Cost: that of `use`; 1 object call beside it without a lease; `use` once more for a client that this isolate has not seen with its resources, or
+ * whose resources require different forms of tokens.
  */
 export async function spend<Result extends { readonly kind: string }>(
   request: IssueRequest,

@@ -1,6 +1,6 @@
 /**
- * **The RPC methods by which `ControlPlane` keeps the audit log** (ADR 35) and the recent refusals (ADR 57): it copies the rows of `admin_events` into
- * the chain, exports the log and applies its retention. Nothing that a request decides depends on them.
+ * **The RPC methods by which `ControlPlane` keeps the audit log** (ADR 35) and the recent refusals (ADR 57): it copies the rows of `admin_events`
+ * into the chain, exports the log and applies its retention. Nothing that a request decides depends on them.
  */
 export interface AuditLogRpc extends Rpc.DurableObjectBranded {
   /** There may be rows to copy: the next alarm is due now. Without this call, rows are copied a few minutes later. */

@@ -63,9 +63,10 @@ interface EventPage {
 }
 
 /**
- * **Selects audit events, newest first**, in one query. A page reads two rows for each of its events, whatever the filter: by identity and type, an index
- * ends with the time, and the events of several types are merged, so that a prefix or no type costs one more row for each type. With a second identity a page looks at {@link mostLookedAt} events at most, and may be
- * short. The cursor is the time and position of the last event, so that late events appear on the page of their time.
+ * **Selects audit events, newest first**, in one query. A page reads two rows for each of its events, whatever the filter: by identity and type, an
+ * index ends with the time, and the events of several types are merged, so that a prefix or no type costs one more row for each type. With a second
+ * identity a page looks at {@link mostLookedAt} events at most, and may be short. The cursor is the time and position of the last event, so that late
+ * events appear on the page of their time.
  */
 export async function listEvents(database: D1Database, filter: EventFilter, limit: number): Promise<EventPage> {
   const values: (string | number)[] = [];
@@ -129,8 +130,8 @@ function selectByTime(
 }
 
 /**
- * The types are found by seeking the next one; a recursive query with an order is a priority queue: it begins with the newest event of each type, and each
- * event that it gives is followed by the next one of its type.
+ * The types are found by seeking the next one; a recursive query with an order is a priority queue: it begins with the newest event of each type, and
+ * each event that it gives is followed by the next one of its type.
  */
 function mergeTypes({ identity, from, end, matches }: Selection, type: string | undefined, bind: Bind): string {
   const own = identity === undefined ? "" : `${identity} AND`;
@@ -188,7 +189,10 @@ export function showEvent({ position, atMs, type, payload, shard, seq, hash }: E
   return { position, time: new Date(atMs).toISOString(), type, ...members, detail, shard, seq, hash };
 }
 
-/** The event for the person that it is about. An administrator who acted on their account is another person: neither who they are nor where from is shown. */
+/**
+ * The event for the person that it is about. An administrator who acted on their account is another person: neither who they are nor where from is
+ * shown.
+ */
 export function showEventTo(sub: string, row: EventRow): ShownEvent {
   const event = showEvent(row);
   if (event.actor === undefined || event.actor === sub) return event;

@@ -20,9 +20,9 @@ const gatherMs = 1_000;
 const failedPauseMs = 60_000;
 
 /**
- * **Reports issued tokens and refusals of an isolate in the background** (ADR 35, 57): best effort, in batches of one call, as often as the object allows.
- * No request waits for it, and nothing is written on the path of a request. Cost: at most one object call per second, one per five seconds in a busy
- * deployment, and ten per second of all isolates together; none without tokens and refusals.
+ * **Reports issued tokens and refusals of an isolate in the background** (ADR 35, 57): best effort, in batches of one call, as often as the object
+ * allows. No request waits for it, and nothing is written on the path of a request. Cost: at most one object call per second, one per five seconds in
+ * a busy deployment, and ten per second of all isolates together; none without tokens and refusals.
  */
 export class RequestReports implements RefusalReports<AuditLogBindings> {
   #tokens: IssuedToken[] = [];
@@ -102,8 +102,8 @@ const longestDetail = 1_000;
 const credential = /eyJ[\w-]+(?:\.[\w-]*)*|[\w-]{43,}/g;
 
 /**
- * **A refusal as it is reported**: what its log line has, and the parameters of the request that a registration may contradict. A text that could be a
- * credential is not kept, whatever the parameter. Cost: the parameters are read once more.
+ * **A refusal as it is reported**: what its log line has, and the parameters of the request that a registration may contradict. A text that could be
+ * a credential is not kept, whatever the parameter. Cost: the parameters are read once more.
  */
 export function describeRefusal(
   { arrivedAtMs: atMs, requestId, endpoint, method, progress }: RequestContext<unknown>,

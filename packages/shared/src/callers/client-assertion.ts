@@ -121,7 +121,10 @@ function refuseTimes(claims: JwtClaims, now: number): AssertionFault | undefined
   };
 }
 
-/** Spends the `jti` of an issuer, a client or a trusted issuer's party (RFC 7523 §3 item 7); false if it was spent before. Once per request, however often its decision runs. */
+/**
+ * Spends the `jti` of an issuer, a client or a trusted issuer's party (RFC 7523 §3 item 7); false if it was spent before. Once per request, however
+ * often its decision runs.
+ */
 export async function spendAssertion(
   context: RequestContext<ClientAuthBindings>,
   isolate: Pick<ClientAuthIsolate, "challenges">,

@@ -16,9 +16,9 @@ import type { MasterKeyBindings } from "../secrets/master-key.ts";
 import { openSealed, sealText } from "../secrets/seal.ts";
 
 /**
- * **Client secrets**: 256 random bits, stored as their SHA-256, sealed under a derived key (AES-256-GCM) for the client and the secret's row. A slow hash
- * protects weak secrets; these are not weak, and the seal keeps a stolen table useless. Unlike a MAC, a seal can be made again with another master key
- * (ADR 10).
+ * **Client secrets**: 256 random bits, stored as their SHA-256, sealed under a derived key (AES-256-GCM) for the client and the secret's row. A slow
+ * hash protects weak secrets; these are not weak, and the seal keeps a stolen table useless. Unlike a MAC, a seal can be made again with another
+ * master key (ADR 10).
  */
 export function generateClientSecret(): string {
   return randomBase64Url(32);
@@ -70,7 +70,10 @@ const noBytes = new Uint8Array(32);
  */
 const matchedTexts = new WeakMap<ClientSecret, Uint8Array<ArrayBuffer>>();
 
-/** Whether `secret` is one of the client's live secrets; none of an unknown client is. Cost: nothing for one that matched before, otherwise a hash, and a decryption for each secret. */
+/**
+ * Whether `secret` is one of the client's live secrets; none of an unknown client is. Cost: nothing for one that matched before, otherwise a hash,
+ * and a decryption for each secret.
+ */
 export async function matchesClientSecret(
   env: MasterKeyBindings,
   secret: string,

@@ -38,11 +38,11 @@ interface ReadingIsolate {
 }
 
 /**
- * **Reads the copies in KV that a request may need, all at once, in an isolate that knows no control version** (ADR 12): the generation table, the key
- * schedule, and the records that its text names. The decision finds them in memory, and judges them with the response of the shard that it calls
- * anyway. The generation table and the schedule are read in D1 if KV has no copy. Unverified text causes at most {@link limits.readAhead} reads of KV,
- * and none of D1 or an object; none for an address whose limit is spent,
- * and none in an isolate that knows a version, where `findNames` is not called. A read that fails is a miss.
+ * **Reads the copies in KV that a request may need, all at once, in an isolate that knows no control version** (ADR 12): the generation table, the
+ * key schedule, and the records that its text names. The decision finds them in memory, and judges them with the response of the shard that it calls
+ * anyway. The generation table and the schedule are read in D1 if KV has no copy. Unverified text causes at most {@link limits.readAhead} reads of
+ * KV, and none of D1 or an object; none for an address whose limit is spent, and none in an isolate that knows a version, where `findNames` is not
+ * called. A read that fails is a miss.
  */
 export function readAhead(
   context: RequestContext<KeyScheduleBindings & RateLimitBindings>,

@@ -33,7 +33,7 @@ export interface ClientJwt {
 
 type Jwk = JsonWebKey & { readonly kid?: string; readonly x5c?: string[] };
 
-/** The location of the keys of a client or of a trusted issuer. */
+/** Where a client or a trusted issuer has its keys. */
 export interface KeySource {
   readonly jwks?: { readonly keys: readonly Jwk[] } | undefined;
   readonly jwks_uri?: string | undefined;

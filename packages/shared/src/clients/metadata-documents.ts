@@ -6,7 +6,8 @@ import type { ClientMetadata } from "./client.ts";
 /**
  * **Client ID Metadata Documents**: the metadata of an unregistered client, at the https URL that is its `client_id`: 5 KB, status 200, no redirects,
  * `client_id` equal byte for byte, no shared secret. Failures and invalid documents are not cached (§5.2); the host budget bounds their fetches. The
- * rules of registered clients apply. Members that only an administrator may set (audiences, policies, `skip_consent`) and unknown members are ignored.
+ * rules of registered clients apply. Members that only an administrator may set (audiences, policies, `skip_consent`) and unknown members are
+ * ignored.
  *
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document-02#section-4
  */

@@ -31,9 +31,9 @@ export const longestCode = 1_280;
 
 /**
  * **Authorization codes**, valid for a minute, spent once: nothing is stored before a code is redeemed, because it contains what was authorized. One
- * that would be too long for a URL (long `claims`, authorization details) is stored as a challenge, whose id is the code. The caller verifies what the
- * code is bound to before it spends it, so a wrong client, `redirect_uri` or verifier does not. A second redemption revokes the grant.
- * Cost: issue 0 calls, spend 1 object call; for a stored code each 1 more.
+ * that would be too long for a URL (long `claims`, authorization details) is stored as a challenge, whose id is the code. The caller verifies what
+ * the code is bound to before it spends it, so a wrong client, `redirect_uri` or verifier does not. A second redemption revokes the grant. Cost:
+ * issue 0 calls, spend 1 object call; for a stored code each 1 more.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.5

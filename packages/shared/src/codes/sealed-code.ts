@@ -1,6 +1,6 @@
 /**
- * **The text of an authorization code**, `ac.g{gen}.{region}.{shard}.{sealed}`: its content, encrypted (AES-GCM, random IV) and bound to the address, so
- * that a URL shows nothing about the person and a forged code is refused without I/O. Cost: no I/O, microseconds.
+ * **The text of an authorization code**, `ac.g{gen}.{region}.{shard}.{sealed}`: its content, encrypted (AES-GCM, random IV) and bound to the address,
+ * so that a URL shows nothing about the person and a forged code is refused without I/O. Cost: no I/O, microseconds.
  */
 
 import { listOf, readStored } from "@edge-op/protocol/encoding/stored-json";

@@ -34,14 +34,16 @@ export const leaseTiming: LeaseTiming = {
 export const controlLeaseMs = 10_000;
 
 /**
- * **The share of a lease for which its renewal is held while there is no news** (ADR 24). The rest allows for delays of the next lease: the round
+ * **The share of a lease for which its renewal is held while there is no news** (ADR 22). The rest allows for delays of the next lease: the round
  * trip, the drift of two clocks (4 % of the held time), a pause of either side. No request waits for it; if it is not enough, requests are checked
  * exactly. It does not allow for a second attempt: if a relay does not respond, requests go to the shards, and otherwise to exact checks.
  */
 export const heldShare = {
   /** At a shard, for an isolate that may be on another continent: round trips of 0.4 L are covered. */
   shard: 0.5,
-  /** At a relay, which is in the region of its isolates: 0.12 L is left for the round trip. Calls per second: 1.7 / L, and 2 / L with 0.6 news in L. */
+  /**
+   * At a relay, which is in the region of its isolates: 0.12 L is left for the round trip. Calls per second: 1.7 / L, and 2 / L with 0.6 news in L.
+   */
   relay: 0.6,
   /** At a shard, for a relay: the rest bounds the leases of its isolates. */
   upstream: 0.25,

@@ -42,7 +42,9 @@ export const limits = {
   outboundFetchBytes: 64 * 1024,
   /** A fetch of a client's logo: total time. A page waits for it. */
   clientLogoMs: 1_500,
-  /** Lifetime of a client assertion, `exp − iat` (RFC 7523 §3 leaves it open): common libraries sign for an hour. Its `jti` is remembered for as long. */
+  /**
+   * Lifetime of a client assertion, `exp − iat` (RFC 7523 §3 leaves it open): common libraries sign for an hour. Its `jti` is remembered for as long.
+   */
   assertionLifetimeSeconds: 3600,
   /** Life of an ID-JAG that this provider issues: the client sends it at once, and gets a new one for each access token. */
   idJagSeconds: 300,

@@ -133,7 +133,10 @@ export function parseEnabledHooks(name: string, text: string): EnabledHooks {
  */
 
 interface AuthorizationType {
-  /** A JSON Schema (2020-12) of the whole object; absent: any object. A property's `title` is its label on the consent page, `title#de` the one in German. */
+  /**
+   * A JSON Schema (2020-12) of the whole object; absent: any object. A property's `title` is its label on the consent page, `title#de` the one in
+   * German.
+   */
   readonly schema?: Readonly<Record<string, unknown>>;
   /** By language; shown instead of the type's name. */
   readonly description?: Readonly<Record<string, string>>;

@@ -27,8 +27,8 @@ export const longestDeviceCodeSeconds = 1_800;
 export const refreshGraceLimits = { anySeconds: 30, protectedSeconds: 120 } as const;
 
 /**
- * **The settings of a deployment**: variables of every Worker (`[vars]` in its wrangler file); all Workers are given the same values. Each has a default that
- * is safe in production, except `ISSUER`, which is required: it is never derived from a request.
+ * **The settings of a deployment**: variables of every Worker (`[vars]` in its wrangler file); all Workers are given the same values. Each has a
+ * default that is safe in production, except `ISSUER`, which is required: it is never derived from a request.
  */
 export const workerSettings = {
   /** No trailing slash; compared byte for byte. */
@@ -184,12 +184,12 @@ export const workerSettings = {
     min: 8,
     max: 64,
     meaning:
-      "Minimum length of a new password, in characters. NIST SP 800-63B-4 §3.1.1.2 requires 15 where a password alone signs in, and 8 where it is always one of two factors (`MFA=required`); passkeys are another way to sign in, not a second factor beside the password. Existing shorter passwords keep working until they are changed.",
+      "Minimum length of a new password, in characters. NIST SP 800-63B-4 §3.1.1.2 requires 15 where a password alone signs in, and 8 where it is always one of two factors (`MFA=required`); passkeys are another way to sign in, not a second factor in addition to the password. Existing shorter passwords keep working until they are changed.",
   }),
   passwordBreach: oneOf("PASSWORD_BREACH", ["off", "pwned-passwords"], {
     default: "off",
     meaning:
-      "Where a new password is looked up among those of data breaches, beside the built-in list of common ones. `pwned-passwords`: Have I Been Pwned, which receives five characters of a hash; if it does not respond within 800 ms, the password is accepted.",
+      "Where a new password is looked up among those of data breaches, in addition to the built-in list of common ones. `pwned-passwords`: Have I Been Pwned, which receives five characters of a hash; if it does not respond within 800 ms, the password is accepted.",
   }),
   clientDocuments: oneOf("CLIENT_DOCUMENTS", documentPolicies, {
     default: "deny",

@@ -30,9 +30,10 @@ export interface CommittedChange {
 }
 
 /**
- * **Commits an administrative change and resolves when it is in force everywhere**: a durable intent, one D1 transaction, then an
- * announcement that ends when no shard vouches for an older control version. `statements` run after the rows of the change are inserted, so they may store its number. 503 after the commit means that `ControlPlane` completes the change without another
- * request. The transaction waits for `ready`. Cost: 2 object calls and 1 D1 call, plus those of `ControlPlane`.
+ * **Commits an administrative change and resolves when it is in force everywhere**: a durable intent, one D1 transaction, then an announcement that
+ * ends when no shard vouches for an older control version. `statements` run after the rows of the change are inserted, so they may store its number.
+ * 503 after the commit means that `ControlPlane` completes the change without another request. The transaction waits for `ready`. Cost: 2 object
+ * calls and 1 D1 call, plus those of `ControlPlane`.
  */
 export async function commitControlChange(
   context: RequestContext<ControlPlaneBindings>,

@@ -84,8 +84,8 @@ export interface ControlPlaneRpc extends FactsRpc, AuditLogRpc {
     readonly actor: string;
   }): Promise<void>;
   /**
-   * Seals up to `batches` × 200 rows of each table with the current master key. Returns the rows of each table that only the previous key opens; empty
-   * without a previous key.
+   * Seals up to `batches` × 200 rows of each table with the current master key. Returns the rows of each table that only the previous key opens;
+   * empty without a previous key.
    */
   sealAgain(batches: number): Promise<Readonly<Record<string, number>>>;
   /** Begins a backup of D1. False if there is no bucket for it. */

@@ -22,10 +22,10 @@ export interface Deciding<Input extends object, Decision> {
 
 /**
  * **The decisions of an endpoint, reused for requests that equal an earlier one byte for byte** in `Authorization` and body (ADR 30), while all
- * records that the decision has read are current (read-set.ts), unless a hook took part in it. Only granted requests are remembered, and only by endpoints that decide anew, for
- * each request, everything that depends on more than records and the request: revocation, rate limits, the clock, random values. A decision is plain
- * data, because its size is estimated. It contains no objects of a request, because they must not outlive the request. Method and `Content-Type` are
- * those of a form: a body of another type has no `text`. Cost: none.
+ * records that the decision has read are current (read-set.ts), unless a hook took part in it. Only granted requests are remembered, and only by
+ * endpoints that decide anew, for each request, everything that depends on more than records and the request: revocation, rate limits, the clock,
+ * random values. A decision is plain data, because its size is estimated. It contains no objects of a request, because they must not outlive the
+ * request. Method and `Content-Type` are those of a form: a body of another type has no `text`. Cost: none.
  */
 export class RememberedDecisions {
   readonly #control: ControlView;
@@ -144,8 +144,8 @@ function authorizationOf({ headers }: ReceivedRequest): string | null {
 }
 
 /**
- * A longer body contains a token and serves as the key by itself: most such bodies come from one client, and concatenating texts has a cost. Without a
- * body, the header is the key: at UserInfo it contains the token.
+ * A longer body contains a token and serves as the key by itself: most such bodies come from one client, and concatenating texts has a cost. Without
+ * a body, the header is the key: at UserInfo it contains the token.
  */
 const shortLength = 256;
 

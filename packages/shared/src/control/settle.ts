@@ -57,8 +57,8 @@ export const readsBegun: ReadsBegun = { areBegun: true };
  * version"): all records that it reads are current at a version that was confirmed since the arrival, or it is made again (ADR 12).
  * Cost: see `confirmControl`.
  *
- * @param begun with it, a decision in an isolate that knows no control version begins without one, and spends nothing before it has validated; otherwise
- * the version is confirmed first.
+ * @param begun with it, a decision in an isolate that knows no control version begins without one, and spends nothing before it has validated;
+ * otherwise the version is confirmed first.
  */
 export async function settle<T, Env>(
   context: RequestContext<Env>,

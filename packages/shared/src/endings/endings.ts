@@ -165,9 +165,9 @@ interface Withdrawal {
  * **Ends a client's access to a user, consented or first-party**: empties the consent, removes the client from each session, revokes the offline
  * grants, and deletes the consent last. After a failure in between, it is still listed and can be ended again. `event` is written with the deletion.
  *
- * The order is what ends a request that is under way: it admits its client to the session after its grant is listed. Either the list has the grant, or
- * the session refuses the client. A session that is not listed yet is refused by D1, because the consent is empty; one that begins with a client that
- * needs none begins after the withdrawal.
+ * The order is what ends a request that is under way: it admits its client to the session after its grant is listed. Either the list has the grant,
+ * or the session refuses the client. A session that is not listed yet is refused by D1, because the consent is empty; one that begins with a client
+ * that needs none begins after the withdrawal.
  *
  * Cost: 4 D1 calls, 1 more for every 200 sessions, 1 object call for each session, and those of {@link endSession} and of {@link revokeGrants}.
  */

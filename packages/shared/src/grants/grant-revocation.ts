@@ -77,8 +77,8 @@ export const isGrantRevocation = objectOf<GrantRevocation>({
 });
 
 /**
- * A revocation shard that tokens of a grant name, and until when a row is needed there. A grant begins with one place, and gets another when a refresh
- * issues in a newer generation.
+ * A revocation shard that tokens of a grant name, and until when a row is needed there. A grant begins with one place, and gets another when a
+ * refresh issues in a newer generation.
  */
 export interface GrantPlace {
   readonly address: ShardAddress;

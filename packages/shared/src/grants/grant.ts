@@ -45,8 +45,8 @@ export function parseVersion(text: string): number {
 }
 
 /**
- * **The identity of a grant**: all of its tokens, refreshed and exchanged ones included, are revoked on one shard (docs/reference/protocols.md §1). The
- * id contains the control versions by which cut-offs decide about the grant.
+ * **The identity of a grant**: all of its tokens, refreshed and exchanged ones included, are revoked on one shard (docs/reference/protocols.md §1).
+ * The id contains the control versions by which cut-offs decide about the grant.
  */
 export interface GrantIdentity {
   readonly grantId: string;

@@ -49,8 +49,8 @@ export function isHookEnabled(
 }
 
 /**
- * **Calls a hook of the operator**, which may throw, take any time and return anything: it never fails the request by itself. `read` turns the result into a
- * value, or throws {@link UnusableResult}. The decision in which it takes part is not remembered. Cost: 1 RPC of a Service Binding.
+ * **Calls a hook of the operator**, which may throw, take any time and return anything: it never fails the request by itself. `read` turns the result
+ * into a value, or throws {@link UnusableResult}. The decision in which it takes part is not remembered. Cost: 1 RPC of a Service Binding.
  */
 export async function callHook<Name extends HookName, Value>(
   { env, requestId, progress = { controlConfirmed: false } }: HookCaller,
@@ -92,8 +92,8 @@ interface ValueLimits {
 }
 
 /**
- * **A copy of a value that a hook returned, as JSON has it.** An RPC can return what JSON cannot: cycles, dates, maps, functions, stubs, numbers without a
- * value. Each part counts, also one that is there twice, so that the copy is bounded before it is made. `undefined` members are left out.
+ * **A copy of a value that a hook returned, as JSON has it.** An RPC can return what JSON cannot: cycles, dates, maps, functions, stubs, numbers
+ * without a value. Each part counts, also one that is there twice, so that the copy is bounded before it is made. `undefined` members are left out.
  */
 export function plainValue(value: unknown, { size, depth }: ValueLimits): unknown {
   let left = size;

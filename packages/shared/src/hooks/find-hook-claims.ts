@@ -35,8 +35,8 @@ interface ClaimsAbout {
 
 /**
  * **The claims about a user that the hook `claims` returns**, as if an administrator had mapped attributes to them: the same rules decide which token
- * contains one, by the scope that was allowed and by its audiences, and no claim of the provider can be set. To be asked before anything is spent, and
- * placed before mapped attributes, whose values are the ones that count. Cost: 0 unless it is enabled; then 1 RPC.
+ * contains one, by the scope that was allowed and by its audiences, and no claim of the provider can be set. To be asked before anything is spent,
+ * and placed before mapped attributes, whose values are the ones that count. Cost: 0 unless it is enabled; then 1 RPC.
  */
 export async function findHookClaims(
   context: RequestContext<HooksBindings>,

@@ -1,6 +1,6 @@
 /**
- * **Counts the storage calls of one request**: object RPCs, KV operations and D1 round trips, and the rows that D1 reads, by wrapping the bindings. Used
- * for `Server-Timing` if enabled, and by the tests that compare each endpoint with its stated cost.
+ * **Counts the storage calls of one request**: object RPCs, KV operations and D1 round trips, and the rows that D1 reads, by wrapping the bindings.
+ * Used for `Server-Timing` if enabled, and by the tests that compare each endpoint with its stated cost.
  */
 
 export interface CallCounts {

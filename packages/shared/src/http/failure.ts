@@ -25,8 +25,8 @@ export interface Failure {
 const retryAfterSeconds = "1";
 
 /**
- * Work without a request, such as a queue's batch, has no `failed`; a request that failed before it had a context has its id. `sent`: the request, if it
- * was kept.
+ * Work without a request, such as a queue's batch, has no `failed`; a request that failed before it had a context has its id. `sent`: the request, if
+ * it was kept.
  */
 export function reportFailure(
   error: unknown,

@@ -15,8 +15,8 @@ type Finished = Pick<RequestContext<unknown>, "counts" | "settings" | "requestId
 
 /**
  * **The last step of every Worker**: adds security headers, `more` and, if the deployment enables `SERVER_TIMING`, the storage calls of the request
- * and the rows that they read in D1. A count is a metric's `dur`, its one numeric member (docs/reference/endpoints.md#server-timing). A `Response` is changed in place, because copying one costs
- * as much as creating it.
+ * and the rows that they read in D1. A count is a metric's `dur`, its one numeric member (docs/reference/endpoints.md#server-timing). A `Response` is
+ * changed in place, because copying one costs as much as creating it.
  *
  * @see https://www.w3.org/TR/server-timing/#the-server-timing-header-field
  */

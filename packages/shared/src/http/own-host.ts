@@ -8,10 +8,10 @@ type Variables = Pick<SettingsVariables, "ISSUER" | "MTLS_ORIGIN" | "TRUST_FORWA
 const isOfConsole = /^\/(console(\/|$)|assets\/)/;
 
 /**
- * **The response to a request for another host, or its refusal**, `undefined` for one of this deployment: its pages are of one origin, that of the issuer, whatever routes,
- * `workers.dev` addresses or host headers lead to it. GET and HEAD are redirected; anything else is 421 (RFC 9110 §15.5.20). Other hosts that stay: the
- * one for client certificates, except for pages; `/health`, for probes; the console, which may have an origin of its own and whose sign-in needs a registered
- * callback there, with its assets; a trusted proxy's, which decides itself; and in development, except for
+ * **The response to a request for another host, or its refusal**, `undefined` for one of this deployment: its pages are of one origin, that of the
+ * issuer, whatever routes, `workers.dev` addresses or host headers lead to it. GET and HEAD are redirected; anything else is 421 (RFC 9110 §15.5.20).
+ * Other hosts that stay: the one for client certificates, except for pages; `/health`, for probes; the console, which may have an origin of its own
+ * and whose sign-in needs a registered callback there, with its assets; a trusted proxy's, which decides itself; and in development, except for
  * pages, since containers and tests have other names for this machine. Cost: 0.
  */
 export function answerElsewhere(request: Request, env: Variables): Response | OAuthError | undefined {

@@ -25,8 +25,8 @@ export function policyList<Value extends z.ZodType<string>>(value: Value) {
 }
 
 /**
- * **Rules between members of a body, as JSON Schema** for the API document, which programs read. The code beside the schema decides, with a message for
- * people; a rule that JSON Schema cannot express (an order of two numbers, a key of one kind) is in the code alone.
+ * **Rules between members of a body, as JSON Schema** for the API document, which programs read. The code beside the schema decides, with a message
+ * for people; a rule that JSON Schema cannot express (an order of two numbers, a key of one kind) is in the code alone.
  *
  * @see https://json-schema.org/draft/2020-12/json-schema-core#name-keywords-for-applying-subsch
  */

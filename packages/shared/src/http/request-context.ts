@@ -224,7 +224,9 @@ export function operationId(context: object): string {
   return id;
 }
 
-/** **Logs what a decision has found**, once it stands: an attempt that is made again logs nothing (control/settle.ts). Outside of a decision, at once. */
+/**
+ * **Logs what a decision has found**, once it stands: an attempt that is made again logs nothing (control/settle.ts). Outside of a decision, at once.
+ */
 export function logDecided<Name extends LogEventName>(
   { progress }: Pick<RequestContext<unknown>, "progress">,
   event: Name,

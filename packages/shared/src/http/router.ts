@@ -20,9 +20,9 @@ export type PathHandler<Env> = (
 const noParameters = {};
 
 /**
- * **The router of a Worker**, for requests to its own host (own-host.ts). A path without parameters is looked up in a table; only other paths reach Hono, whose context and matching cost a tenth
- * of an introspection. An error before the request has a context, such as an invalid setting, passes the same boundary as all others (failure.ts). It
- * is rendered as JSON without HSTS, because no settings are known.
+ * **The router of a Worker**, for requests to its own host (own-host.ts). A path without parameters is looked up in a table; only other paths reach
+ * Hono, whose context and matching cost a tenth of an introspection. An error before the request has a context, such as an invalid setting, passes
+ * the same boundary as all others (failure.ts). It is rendered as JSON without HSTS, because no settings are known.
  */
 export class Router<Env extends SettingsVariables> {
   readonly #exact = new Map<string, PathHandler<Env>>();

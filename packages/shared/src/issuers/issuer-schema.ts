@@ -99,8 +99,8 @@ const rule = z
   .meta({ id: "IssuerRule", allOf: [whenForStatements] });
 
 /**
- * **The record of a trusted issuer**, with its status: the admin API's document, as stored in D1, defaults filled in. Rules between members are in op-management's `issuer-faults.ts`.
- * The `issuer` itself cannot be changed: another issuer is another record.
+ * **The record of a trusted issuer**, with its status: the admin API's document, as stored in D1, defaults filled in. Rules between members are in
+ * op-management's `issuer-faults.ts`. The `issuer` itself cannot be changed: another issuer is another record.
  */
 export const issuerDocumentSchema = z.strictObject({
   name: plainText(200).exactOptional(),

@@ -139,8 +139,8 @@ type ResolvedSubject =
 const workloadName = /^[\x21-\x7e]{1,255}$/;
 
 /**
- * **The user, workload or service client that a rule maps a token to.** Only active users count; a client's status is checked where the client is used. Cost
- * warm: 0 calls; by `username` 1 D1 call.
+ * **The user, workload or service client that a rule maps a token to.** Only active users count; a client's status is checked where the client is
+ * used. Cost warm: 0 calls; by `username` 1 D1 call.
  */
 export async function resolveSubject(
   context: RequestContext<StorageBindings>,

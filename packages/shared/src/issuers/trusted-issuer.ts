@@ -39,7 +39,10 @@ export type ClaimRule =
   | { readonly glob: string }
   | { readonly contains: string };
 
-/** The subject of a token at this provider: the rule's service client, a workload of its own that acts by this client, one user, or the user that a claim names. */
+/**
+ * The subject of a token at this provider: the rule's service client, a workload of its own that acts by this client, one user, or the user that a
+ * claim names.
+ */
 export type RuleSubject =
   | { readonly type: "client" | "workload" }
   | { readonly type: "user"; readonly sub: string }

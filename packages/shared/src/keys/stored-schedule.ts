@@ -53,7 +53,9 @@ export interface VersionedSchedule {
   readonly value: KeySchedule;
 }
 
-/** The key schedule: one record. None if a change of keys is newer than what is stored. KV's copy is for a KeyManager and a D1 that do not respond. */
+/**
+ * The key schedule: one record. None if a change of keys is newer than what is stored. KV's copy is for a KeyManager and a D1 that do not respond.
+ */
 export const storedSchedules: StoredKind<KeySchedule> = {
   kind: "keys",
   ttlSeconds: 30 * 86_400,

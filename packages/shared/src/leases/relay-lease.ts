@@ -51,11 +51,11 @@ export interface RelayedReplicas {
 }
 
 /**
- * **An isolate's lease from its relay**, which covers all shards by one renewal (ADR 24). The relay is one of the newest generation of
+ * **An isolate's lease from its relay**, which covers all shards by one renewal (ADR 22). The relay is one of the newest generation of
  * relays in the region nearest to the isolate's requests, chosen by a random id of the isolate. Without relays nothing is called.
  *
- * Cost: 1.7 background calls per lease length, and half a call more for each change. A request that needs a lease waits at most `relayCallMs` for the relay; while a
- * renewal is out and the lease has ended, and for 0.5 to 8 s after a failure, none waits: the shards are called.
+ * Cost: 1.7 background calls per lease length, and half a call more for each change. A request that needs a lease waits at most `relayCallMs` for the
+ * relay; while a renewal is out and the lease has ended, and for 0.5 to 8 s after a failure, none waits: the shards are called.
  */
 export class RelayLease {
   readonly #control: ControlView;

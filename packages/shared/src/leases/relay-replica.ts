@@ -4,7 +4,7 @@ import { noVersion } from "./revocation-shard-rpc.ts";
 import type { ShardReplica } from "./shard-replica.ts";
 
 /**
- * **The content that an isolate has installed from its relay, and the time until which that lease covers each shard** (ADR 24). No I/O, no clock. The
+ * **The content that an isolate has installed from its relay, and the time until which that lease covers each shard** (ADR 22). No I/O, no clock. The
  * rows themselves are in the replicas of the shards, to which a direct lease adds too: rows are only ever added.
  *
  * Content belongs to one run of the relay. A shard is covered only if its snapshot from that run has been installed, so a shard that the relay does

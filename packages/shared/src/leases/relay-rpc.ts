@@ -42,8 +42,8 @@ export interface RelayLeaseResponse {
   /** The same as in a response of a shard. */
   readonly changes: readonly NamedChange[] | undefined;
   /**
-   * Set when too many snapshots are being sent: the response gives no lease and contains nothing, and `version` is that of the request. It is the earliest
-   * time to request a lease again.
+   * Set when too many snapshots are being sent: the response gives no lease and contains nothing, and `version` is that of the request. It is the
+   * earliest time to request a lease again.
    */
   readonly againMs?: number;
 }
@@ -56,7 +56,7 @@ export interface RelayStatistics extends RevocationStatistics {
 }
 
 /**
- * **The RPC interface of a `RevocationRelay`**: it holds leases on all revocation shards and gives leases on all of them to isolates (ADR 24). It
+ * **The RPC interface of a `RevocationRelay`**: it holds leases on all revocation shards and gives leases on all of them to isolates (ADR 22). It
  * has no storage: `instance` names one run of it, and its versions have a meaning only within that run.
  */
 export interface RevocationRelayRpc extends FactsRpc {

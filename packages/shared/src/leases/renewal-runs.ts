@@ -9,7 +9,7 @@ const renewAgainMs = 100;
 
 /**
  * The share of a lease for which a run waits for the renewal of the run before it: longer than a server holds one, and ending before the lease does.
- * A renewal that takes longer is slow or lost, so the next one is sent beside it.
+ * A renewal that takes longer is slow or lost, so the next one is sent in parallel.
  */
 const awaitedShare = 0.7;
 
@@ -21,8 +21,8 @@ export interface RenewalRun {
 
 /**
  * **Which run renews a lease, and when**. Pure: no I/O, no clock. One run renews at a time, one call after the other, while requests use the lease.
- * The run of a later request replaces it between two renewals: a second call beside a held one would cost an extra call, because the server then
- * responds to the held one (ADR 24).
+ * The run of a later request replaces it between two renewals: a second call in parallel with a held one would cost an extra call, because the server
+ * then responds to the held one (ADR 22).
  */
 export class RenewalRuns {
   #lastUseMs = Number.NEGATIVE_INFINITY;

@@ -26,7 +26,7 @@ export interface LeaseRequest {
   readonly hold: boolean;
   /** Half of the lease by default. */
   readonly holdMs?: number;
-  /** The holder serves isolates: its snapshots come first (ADR 25). */
+  /** The holder serves isolates: its snapshots come first (ADR 22). */
   readonly isRelay?: true;
 }
 

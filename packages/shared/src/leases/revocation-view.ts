@@ -98,8 +98,8 @@ export class RevocationView {
 
   /**
    * Resolves when the revocation is durable and, unless the mode is `bounded`, in force everywhere. Of a retired generation, every token has expired:
-   * only the events are recorded, where the next tokens of the grant would be revoked. With a condition, false if nothing was revoked, because the shard
-   * does not vouch for the condition.
+   * only the events are recorded, where the next tokens of the grant would be revoked. With a condition, false if nothing was revoked, because the
+   * shard does not vouch for the condition.
    */
   async revoke(
     context: Context,

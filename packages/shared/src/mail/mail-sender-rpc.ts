@@ -43,7 +43,10 @@ export interface ChangeEvidence {
   readonly requestId: string;
 }
 
-/** Something that was added to an account: a row, and so what its link takes back. The id of an identity is the JSON list of its provider, issuer and subject. */
+/**
+ * Something that was added to an account: a row, and so what its link takes back. The id of an identity is the JSON list of its provider, issuer and
+ * subject.
+ */
 export interface TakenBack {
   readonly kind: "address" | "totp" | "passkey" | "recovery_codes" | "identity";
   readonly id: string;
@@ -60,8 +63,8 @@ export interface PreparedNotice {
   /** An address that the person loses by the change, which is told too; or one that is invited, by a notice about nobody. */
   readonly removed?: string | undefined;
   /**
-   * For the address that another one replaces: a page of this provider that undoes the change. For an invited one: the page of the invitation. For the main
-   * one: the page of a reset.
+   * For the address that another one replaces: a page of this provider that undoes the change. For an invited one: the page of the invitation. For
+   * the main one: the page of a reset.
    */
   readonly undo?: { readonly address: string; readonly path: string } | undefined;
   /** What was added. The oldest address of the person is sent a link that takes it back. */
@@ -73,7 +76,10 @@ export interface PreparedNotice {
 /** How long a mailed code is accepted. */
 export const mailedCodeMs = 10 * 60_000;
 
-/** **The purpose of a mailed code**: a new password, an address of an account, a new account, a sign-in in a new browser. A code for one is refused for another. */
+/**
+ * **The purpose of a mailed code**: a new password, an address of an account, a new account, a sign-in in a new browser. A code for one is refused
+ * for another.
+ */
 export const codePurposes = ["recover", "address", "sign-up", "sign-in"] as const;
 export type CodePurpose = (typeof codePurposes)[number];
 
@@ -117,7 +123,8 @@ export interface MailStatus {
 }
 
 /**
- * **The RPC interface of `MailSender`**, one object. It sends mails by alarms, so no request waits for a provider of mail. Times are epoch milliseconds.
+ * **The RPC interface of `MailSender`**, one object. It sends mails by alarms, so no request waits for a provider of mail. Times are epoch
+ * milliseconds.
  */
 export interface MailSenderRpc extends FactsRpc {
   /**
@@ -128,8 +135,8 @@ export interface MailSenderRpc extends FactsRpc {
   /** The change is committed. */
   release(id: string): Promise<void>;
   /**
-   * Mails a code if the address may get it: three at once, then one in five minutes, ten a day; a sender twenty an hour. Counts before it knows anything of
-   * the address.
+   * Mails a code if the address may get it: three at once, then one in five minutes, ten a day; a sender twenty an hour. Counts before it knows
+   * anything of the address.
    */
   sendCode(mail: CodeMail): Promise<CodeMailResult>;
   /** No mail is sent to the address for some months. */

@@ -5,8 +5,8 @@ import { openSealed, sealText } from "../secrets/seal.ts";
 import type { TakenBack } from "./mail-sender-rpc.ts";
 
 /**
- * **The content of the link by which a person takes a change of their account back**, sealed: it is stored nowhere. It works while what was changed is
- * there, for seven days, for the oldest address of the account. The address itself is the change if another one has replaced it.
+ * **The content of the link by which a person takes a change of their account back**, sealed: it is stored nowhere. It works while what was changed
+ * is there, for seven days, for the oldest address of the account. The address itself is the change if another one has replaced it.
  */
 export interface TakeBackLink {
   readonly sub: string;
@@ -41,8 +41,9 @@ export async function openTakeBackLink(
 }
 
 /**
- * **The content of the link of an administrator's reset**, sealed: it is stored nowhere. It proves the mailbox for a day, and ends with the first change that
- * ends what rests on a password, because it rests on a control version as a sign-in does (ADR 28): the new password itself is such a change.
+ * **The content of the link of an administrator's reset**, sealed: it is stored nowhere. It proves the mailbox for a day, and ends with the first
+ * change that ends what rests on a password, because it rests on a control version as a sign-in does (ADR 28): the new password itself is such a
+ * change.
  */
 export interface ResetLink {
   readonly sub: string;
@@ -78,7 +79,8 @@ export async function openResetLink(
 }
 
 /**
- * **The secret of an invitation's link**: its id and a MAC over it, so that no row contains it. Whoever has it reads the mail of the address that was invited.
+ * **The secret of an invitation's link**: its id and a MAC over it, so that no row contains it. Whoever has it reads the mail of the address that was
+ * invited.
  */
 export async function invitationToken(env: MasterKeyBindings, id: string): Promise<string> {
   return `${id}.${await macText(env, "cookie-mac", textOf(id))}`;

@@ -27,8 +27,9 @@ export interface Notice extends Pick<PreparedNotice, "removed" | "undo" | "takes
 }
 
 /**
- * **Tells a person of a change of their account, by mail**: prepares the mail, commits the change, and releases the mail in the background. A Worker that
- * ends in between sends it all the same, if the change was committed (ADR 58). `commit` returns false if there was nothing to change. Cost: 1 object call before the commit; 0 if `MAIL_PROVIDER` is off.
+ * **Tells a person of a change of their account, by mail**: prepares the mail, commits the change, and releases the mail in the background. A Worker
+ * that ends in between sends it all the same, if the change was committed (ADR 58). `commit` returns false if there was nothing to change. Cost: 1
+ * object call before the commit; 0 if `MAIL_PROVIDER` is off.
  */
 export async function tellPerson<T>(context: MailContext, notice: Notice, commit: () => Promise<T>): Promise<T> {
   return tellPersonWhen(context, notice, async (ready) => {

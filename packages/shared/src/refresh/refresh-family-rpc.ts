@@ -49,8 +49,8 @@ export interface Successor {
   readonly address: ShardAddress;
   readonly operationId: string;
   /**
-   * Where the access and ID tokens of the family are revoked, replays of this version included; at least one. The last use is among them even if it was
-   * taken back.
+   * Where the access and ID tokens of the family are revoked, replays of this version included; at least one. The last use is among them even if it
+   * was taken back.
    */
   readonly places: readonly GrantPlace[];
   /** The key that a public client proved at a refresh, if its family began without one. All later versions keep it. */
@@ -210,9 +210,9 @@ export interface RefreshTokenRotatorRpc extends FactsRpc {
   /** The state of the family. Does not write. */
   inspect(grantId: string): Promise<FamilyState>;
   /**
-   * Ends a family (revocation, logout). Idempotent; the caller revokes `g:<grantId>` at every place of the family. A family that moved, or has not been
-   * used, is ended with its `handover`, also in a shard that does not know it yet. A family of which nothing is known may begin at its first use;
-   * until `untilMs`, when no token of it can be valid, it is "refused".
+   * Ends a family (revocation, logout). Idempotent; the caller revokes `g:<grantId>` at every place of the family. A family that moved, or has not
+   * been used, is ended with its `handover`, also in a shard that does not know it yet. A family of which nothing is known may begin at its first
+   * use; until `untilMs`, when no token of it can be valid, it is "refused".
    */
   kill(grantId: string, reason: string, handover: FamilySnapshot | undefined, untilMs?: number): Promise<FamilyState>;
 }

@@ -1,6 +1,6 @@
 /**
- * **Computes what a password is compared with**: scrypt and PBKDF2 by the platform. Other functions are loaded when a stored hash first needs them, so
- * that they cost nothing at the start of an isolate.
+ * **Computes what a password is compared with**: scrypt and PBKDF2 by the platform. Other functions are loaded when a stored hash first needs them,
+ * so that they cost nothing at the start of an isolate.
  */
 
 /// <reference path="./node-crypto.d.ts" />

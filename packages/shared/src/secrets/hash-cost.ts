@@ -52,8 +52,8 @@ export function isComparedTwice(hash: StoredHash): boolean {
 }
 
 /**
- * **How long a refusal takes at least**: as long as with the dearest hash of the deployment on a machine half as slow again, so that its time does not tell whose
- * hash was imported. 0 if none is dearer than a new one. A second spelling is compared only with hashes of {@link isComparedTwice}.
+ * **How long a refusal takes at least**: as long as with the dearest hash of the deployment on a machine half as slow again, so that its time does
+ * not tell whose hash was imported. 0 if none is dearer than a new one. A second spelling is compared only with hashes of {@link isComparedTwice}.
  */
 export function refusalMs(dearestMs: number, spellings: number): number {
   if (dearestMs <= scryptCost(currentCost)) return 0;

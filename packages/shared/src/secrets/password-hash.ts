@@ -25,8 +25,8 @@ export async function hashPassword(password: string): Promise<string> {
 }
 
 /**
- * `stored` is `undefined` for an unknown user or one without a password: the same work is done, and the result is false. A hash of another product may be
- * of the password as it was typed, so a spelling that normalization changes is compared too, whoever the user is.
+ * `stored` is `undefined` for an unknown user or one without a password: the same work is done, and the result is false. A hash of another product
+ * may be of the password as it was typed, so a spelling that normalization changes is compared too, whoever the user is.
  */
 export async function verifyPassword(password: string, stored: string | undefined): Promise<boolean> {
   const hash = stored === undefined ? nobody : parse(stored);

@@ -1,6 +1,6 @@
 /**
- * **The text of stored password hashes**: PHC strings of scrypt, PBKDF2 and argon2id, Firebase's variant of scrypt in the same form, and bcrypt in its
- * own. Other products made some of them: an import keeps a hash, and the first sign-in replaces it.
+ * **The text of stored password hashes**: PHC strings of scrypt, PBKDF2 and argon2id, Firebase's variant of scrypt in the same form, and bcrypt in
+ * its own. Other products made some of them: an import keeps a hash, and the first sign-in replaces it.
  *
  * @see https://github.com/P-H-C/phc-string-format/blob/master/phc-sf-spec.md
  */

@@ -51,8 +51,8 @@ export function laneOf(limit: AttemptLimit): readonly Lane[] {
 }
 
 /**
- * **Attempts that are counted before they are made**, of sign-ins and of what else must stay rare, each in the session shard of its subject. Cost: 1 object
- * call each.
+ * **Attempts that are counted before they are made**, of sign-ins and of what else must stay rare, each in the session shard of its subject. Cost: 1
+ * object call each.
  */
 export class Attempts {
   readonly #shardMap: ShardMap;

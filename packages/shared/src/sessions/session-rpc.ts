@@ -79,7 +79,10 @@ export interface Opening {
   readonly admitted?: SessionAdmission | undefined;
 }
 
-/** `spent`: the flow has opened a session. `gone`: the session to be replaced has ended, this one was ended before it was opened, or a client was dismissed meanwhile. */
+/**
+ * `spent`: the flow has opened a session. `gone`: the session to be replaced has ended, this one was ended before it was opened, or a client was
+ * dismissed meanwhile.
+ */
 export type OpenResult = "opened" | "spent" | "gone";
 
 export interface SessionUse {

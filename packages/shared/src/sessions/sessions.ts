@@ -65,8 +65,8 @@ export class Sessions {
   }
 
   /**
-   * The shard of the sessions that a flow may open: that of the browser's session, so that one call can replace it, else one by the flow's id. Sessions of
-   * an older generation are opened anew instead, so that the generation drains.
+   * The shard of the sessions that a flow may open: that of the browser's session, so that one call can replace it, else one by the flow's id.
+   * Sessions of an older generation are opened anew instead, so that the generation drains.
    */
   async shardOf(
     context: RequestContext<SessionBindings>,

@@ -127,8 +127,8 @@ export class Challenges {
   }
 
   /**
-   * The id of something that is attempted, in the shard where its attempts are counted. Nothing is stored before the first one. `name` is random, or a hash of
-   * what is random. Cost: 0.
+   * The id of something that is attempted, in the shard where its attempts are counted. Nothing is stored before the first one. `name` is random, or
+   * a hash of what is random. Cost: 0.
    */
   async idOf(context: RequestContext<ChallengeBindings>, name: string): Promise<string> {
     return formatOpaqueId("ch", await this.#shardMap.place(context, "challenge", name), name);

@@ -21,7 +21,7 @@ export interface DocumentKind<Value> {
   readonly forgetsFailures?: true;
   /** The maximum size of all copies together. */
   readonly maxBytes: number;
-  /** The maximum size of each of three lists of URLs: renewed, failed, being fetched. */
+  /** The maximum size of each list of URLs: renewed, failed, being fetched. */
   readonly urlBytes: number;
   readonly attachedBytes?: (value: Value) => number;
   /** The budget for documents whose URLs anyone can name. */

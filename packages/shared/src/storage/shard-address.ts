@@ -16,7 +16,7 @@ export const isShardAddress = objectOf<ShardAddress>({ generation: isNumber, reg
 export const namedStores = ["revocation", "refresh", "code", "session", "challenge"] as const;
 export type NamedStore = (typeof namedStores)[number];
 
-/** All sharded object stores. A deployment without a generation of relays, or with an empty one, has no relays (ADR 24). */
+/** All sharded object stores. A deployment without a generation of relays, or with an empty one, has no relays (ADR 22). */
 export const shardedStores = [...namedStores, "relay"] as const;
 export type ShardedStore = (typeof shardedStores)[number];
 

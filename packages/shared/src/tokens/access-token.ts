@@ -1,8 +1,8 @@
 /**
  * **The access token format**: a signed JWT, written and read only here. Private claims, read by this provider only: `grant_client` (client of the
  * grant, if another than the token's), `via` (clients that exchanged it in between), `lineage` (ids of the tokens it was exchanged from),
- * `sealed_sub` (the user, where `sub` is pairwise). Where the resource's rules choose the `typ` `JWT`, `client_id` and the absence of `azp` tell it from
- * an ID token. Cost: write 1 signature; read 1 verification, 0 if verified before.
+ * `sealed_sub` (the user, where `sub` is pairwise). Where the resource's rules choose the `typ` `JWT`, `client_id` and the absence of `azp` tell it
+ * from an ID token. Cost: write 1 signature; read 1 verification, 0 if verified before.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9068#section-2
  */

@@ -1,6 +1,6 @@
 /**
- * **The ID token format**, written and read only here; it contains registered claims and those about the user. The `jti` contains the grant, so that an ID token can be
- * exchanged and is revoked with its grant. Cost: write 1 signature; read 1 verification.
+ * **The ID token format**, written and read only here; it contains registered claims and those about the user. The `jti` contains the grant, so that
+ * an ID token can be exchanged and is revoked with its grant. Cost: write 1 signature; read 1 verification.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#IDToken
  */

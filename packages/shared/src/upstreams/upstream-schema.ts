@@ -18,8 +18,8 @@ export const domainPattern = /^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\
 const domain = z.string().regex(domainPattern, "must be a domain in lower case (xn-- for other scripts)");
 
 /**
- * **The record of an upstream provider**, with its status: the admin API's document, as stored in D1, defaults filled in. Its secret is stored beside it,
- * sealed. Rules between members are in op-management's `upstream-document.ts`.
+ * **The record of an upstream provider**, with its status: the admin API's document, as stored in D1, defaults filled in. Its secret is stored beside
+ * it, sealed. Rules between members are in op-management's `upstream-document.ts`.
  */
 export const upstreamDocumentSchema = z.strictObject({
   name: visibleText(64).describe("As the sign-in page shows it."),

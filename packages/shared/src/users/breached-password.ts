@@ -15,8 +15,8 @@ interface Asking {
 }
 
 /**
- * **Whether a new password is acceptable**, also to the list of breached passwords that the deployment has chosen (`PASSWORD_BREACH`). Cost: 0; with the list
- * 1 request to it, of at most 800 ms.
+ * **Whether a new password is acceptable**, also to the list of breached passwords that the deployment has chosen (`PASSWORD_BREACH`). Cost: 0; with
+ * the list 1 request to it, of at most 800 ms.
  */
 export async function judgeNewPassword(
   asking: Asking,
@@ -29,8 +29,8 @@ export async function judgeNewPassword(
 }
 
 /**
- * The list gets the first five characters of a SHA-1 hash, which about 2,000 of its passwords share, and the length of its response tells nothing. Without a
- * response in time the password is accepted: people can set passwords while the list is away.
+ * The list gets the first five characters of a SHA-1 hash, which about 2,000 of its passwords share, and the length of its response tells nothing.
+ * Without a response in time the password is accepted: people can set passwords while the list is away.
  *
  * @see https://haveibeenpwned.com/API/v3#SearchingPwnedPasswordsByRange
  */

@@ -3,7 +3,9 @@ import { queryDatabase } from "../storage/query-database.ts";
 
 export interface Consent {
   readonly clientId: string;
-  /** Scope values, `claim:<name>` for individually requested claims, `detail:<JSON>` for authorization details, `detail:<hash> <type>` for long ones. */
+  /**
+   * Scope values, `claim:<name>` for individually requested claims, `detail:<JSON>` for authorization details, `detail:<hash> <type>` for long ones.
+   */
   readonly allowed: readonly string[];
   /** Absent for a client that has only its administrator's consent. */
   readonly givenAtMs: number | undefined;
@@ -120,7 +122,9 @@ export async function emptyConsent(database: D1Database, sub: string, clientId: 
   );
 }
 
-/** What a decision rests on at its commit: the consent of a user to a client still covers `asked`. A client that needs no consent asks for nothing. */
+/**
+ * What a decision rests on at its commit: the consent of a user to a client still covers `asked`. A client that needs no consent asks for nothing.
+ */
 export interface ReliedConsent {
   readonly sub: string;
   readonly clientId: string;

@@ -35,8 +35,9 @@ export interface Passkey {
 }
 
 /**
- * The user with a name, in any spelling of it (username.ts), or with a verified address; their consent to a client, and their second factors, which the same
- * sign-in needs; and what the dearest hash of the deployment costs, so that a refusal takes as long whoever is named. Nobody's name is the verified address of somebody else.
+ * The user with a name, in any spelling of it (username.ts), or with a verified address; their consent to a client, and their second factors, which
+ * the same sign-in needs; and what the dearest hash of the deployment costs, so that a refusal takes as long whoever is named. Nobody's name is the
+ * verified address of somebody else.
  */
 export async function findPassword(
   database: D1Database,

@@ -14,8 +14,8 @@ export const exportedEvents = 10_000;
 const eventsAtOnce = 1_000;
 
 /**
- * **Everything about a person as one document**: their rows without secrets, and what happened to their account. Of what others did, it contains neither who
- * they are nor where from. Cost: 2 D1 calls, and 1 more for each further 1,000 events.
+ * **Everything about a person as one document**: their rows without secrets, and what happened to their account. Of what others did, it contains
+ * neither who they are nor where from. Cost: 2 D1 calls, and 1 more for each further 1,000 events.
  */
 export async function exportPerson(
   { env, settings }: Pick<RequestContext<ExportBindings>, "env" | "settings">,

@@ -117,9 +117,9 @@ function bitsOf(value: number): number {
 }
 
 /**
- * Statements that remove a factor, forget remembered browsers, and remove recovery codes beside which nothing is left. To be run in one transaction; the
- * first removes. `event` comes directly after it, so that it can be recorded `ifChanged`. `keepsWayIn`: not the only passkey of a person without a
- * password and without an identity.
+ * Statements that remove a factor, forget remembered browsers, and remove recovery codes beside which nothing is left. To be run in one transaction;
+ * the first removes. `event` comes directly after it, so that it can be recorded `ifChanged`. `keepsWayIn`: not the only passkey of a person without
+ * a password and without an identity.
  */
 export function removeFactor(
   database: D1Database,

@@ -76,7 +76,10 @@ export function deleteOfflineGrants(
     .bind(sub, JSON.stringify(grants.map(({ clientId, grantId }) => ({ clientId, grantId }))));
 }
 
-/** The same in the background, for a grant that its client has ended or never received. If it fails, the grant is listed until it ends by itself. Cost: 1 D1 call. */
+/**
+ * The same in the background, for a grant that its client has ended or never received. If it fails, the grant is listed until it ends by itself.
+ * Cost: 1 D1 call.
+ */
 export function forgetInBackground(
   { env: { DB }, waitUntil }: Pick<RequestContext<{ readonly DB: D1Database }>, "env" | "waitUntil">,
   sub: string,

@@ -17,8 +17,8 @@ export async function retiredHash(env: MasterKeyBindings, sub: string): Promise<
 }
 
 /**
- * **Retires the sub of a user who is about to be deleted.** Returns the statement for the transaction of the deletion. The row of the other database is
- * written before: if `DB` is set back to before the deletion, the sub is still not given again. Cost: 1 D1 call.
+ * **Retires the sub of a user who is about to be deleted.** Returns the statement for the transaction of the deletion. The row of the other database
+ * is written before: if `DB` is set back to before the deletion, the sub is still not given again. Cost: 1 D1 call.
  */
 export async function retireSub(env: RetirementBindings, sub: string): Promise<D1PreparedStatement> {
   const hash = await retiredHash(env, sub);

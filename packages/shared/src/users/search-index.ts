@@ -12,8 +12,9 @@ interface Row {
 }
 
 /**
- * **Statements that make the words of users after they were written, in the same transaction.** If a user is not as `source` says, as after a change at the same
- * time, their words are made later, by {@link makeMissingWords}: nobody is found by what they are not called any more, longer than until the next search.
+ * **Statements that make the words of users after they were written, in the same transaction.** If a user is not as `source` says, as after a change
+ * at the same time, their words are made later, by {@link makeMissingWords}: nobody is found by what they are not called any more, longer than until
+ * the next search.
  */
 function makeWords(database: D1Database, rows: readonly Row[]): D1PreparedStatement[] {
   const text = JSON.stringify(rows);
@@ -52,7 +53,9 @@ export function selectWithoutWords(database: D1Database): D1PreparedStatement {
     .bind(wordsAtOnce);
 }
 
-/** **Makes the words of users that the previous release has written.** Returns whether there may be more of them. Cost: 1 D1 call, 2 if there are any. */
+/**
+ * **Makes the words of users that the previous release has written.** Returns whether there may be more of them. Cost: 1 D1 call, 2 if there are any.
+ */
 export async function makeMissingWords(database: D1Database, found?: D1Result): Promise<boolean> {
   const { results } = found ?? (await queryDatabase(() => selectWithoutWords(database).all()));
   if (results.length === 0) return false;

@@ -20,8 +20,8 @@ const domainText = /^[\p{L}\p{M}\p{N}.-]+$/u;
 const domainName = /^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?!\d+$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/;
 
 /**
- * Reads an address; `undefined` for text that is none, and for quoted local parts, address literals and local parts that are not ASCII. Dots and `+` are
- * kept: what they mean is known to the receiver alone. Pure.
+ * Reads an address; `undefined` for text that is none, and for quoted local parts, address literals and local parts that are not ASCII. Dots and `+`
+ * are kept: what they mean is known to the receiver alone. Pure.
  *
  * @see https://www.rfc-editor.org/rfc/rfc5321#section-4.1.2
  * @see https://www.rfc-editor.org/rfc/rfc5891#section-4
@@ -88,7 +88,8 @@ export async function listAddresses(database: D1Database, sub: string): Promise<
 
 /**
  * Statements that give a person a verified address. The insertion fails, together with its transaction, if somebody else has the address or holds it:
- * an address has one person. Without such a person nothing is inserted. For a change in which the person already has it, see `packages/op-auth/src/account/commit-address.ts`.
+ * an address has one person. Without such a person nothing is inserted. For a change in which the person already has it, see
+ * `packages/op-auth/src/account/commit-address.ts`.
  */
 export function insertAddress(
   database: D1Database,

@@ -143,8 +143,8 @@ function readRbacClaims({ roles, groups, permissions }: RbacRow): RbacClaims {
 }
 
 /**
- * **Accounts that their person has asked to delete**: until `deletes_at_ms` they can sign in to keep it, and nothing else; then `ControlPlane` erases it. The
- * status that readers see is `leaving`; that of the row stays what an administrator has set, and a suspended account is not erased.
+ * **Accounts that their person has asked to delete**: until `deletes_at_ms` they can sign in to keep it, and nothing else; then `ControlPlane` erases
+ * it. The status that readers see is `leaving`; that of the row stays what an administrator has set, and a suspended account is not erased.
  */
 
 /** The status of a user, as an expression over a row of `users`. */
