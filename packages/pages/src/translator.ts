@@ -2,8 +2,8 @@ import { describeLanguage, hasTexts, type Language, type TextLanguage } from "./
 import { pseudoLanguages } from "./pseudo-languages.ts";
 
 /**
- * **Texts by language and key**, in two forms of ICU MessageFormat: `{name}` is replaced by a value, `{count, plural, one {# code} other {# codes}}` by
- * the form for a number. A form contains no braces.
+ * **Texts by language and key**, in two forms of ICU MessageFormat: `{name}` is replaced by a value, `{count, plural, one {# code} other {# codes}}`
+ * by the form for a number. A form contains no braces.
  *
  * @see https://unicode-org.github.io/icu/userguide/format_parse/messages/
  */

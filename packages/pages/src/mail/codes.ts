@@ -4,7 +4,9 @@ import { createTranslator } from "../translator.ts";
 import { mailMessages } from "./messages.ts";
 import type { MailBlock, MailContent, MailFrame } from "./render-mail.ts";
 
-/** `account-exists`: a code for a new account, to somebody who has one. `address-in-use`: the address belongs to another account, and gets no code. */
+/**
+ * `account-exists`: a code for a new account, to somebody who has one. `address-in-use`: the address belongs to another account, and gets no code.
+ */
 export type CodeMailKind = CodePurpose | "account-exists" | "address-in-use";
 
 export interface CodeData {
@@ -36,8 +38,8 @@ const explanations = {
 export const codeMailKinds = Object.keys(titles) as readonly CodeMailKind[];
 
 /**
- * **A mailed code.** It is typed into the page on which it was requested: there is no link that a program which reads mails could open. It contains no text
- * of anyone, and the subject does not contain the code.
+ * **A mailed code.** It is typed into the page on which it was requested: there is no link that a program which reads mails could open. It contains
+ * no text of anyone, and the subject does not contain the code.
  */
 export function describeCode({ kind, code }: CodeData, language: Language, { branding }: MailFrame): MailContent {
   const t = createTranslator(mailMessages, language);

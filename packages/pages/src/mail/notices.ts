@@ -63,8 +63,8 @@ function undoText(kind: NoticeKind) {
 }
 
 /**
- * **Tells a person that their account was changed**, and what to do if they did not want that (NIST SP 800-63B-4 §4.6). It contains no text of anyone: no
- * name, no device.
+ * **Tells a person that their account was changed**, and what to do if they did not want that (NIST SP 800-63B-4 §4.6). It contains no text of
+ * anyone: no name, no device.
  */
 export function describeNotice(
   { kind, atMs, undoPath }: NoticeData,

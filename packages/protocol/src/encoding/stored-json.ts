@@ -4,8 +4,9 @@ import { isJsonObject } from "./json-object.ts";
 export type TypeGuard<Value> = (value: unknown) => value is Value;
 
 /**
- * **Reads JSON that this provider stored.** It is checked for the members that every value has, so that a row which something else wrote fails where it is read, not as a
- * wrong decision later. Members that may be absent, and values of members, were valid when they were written: a later rule does not count.
+ * **Reads JSON that this provider stored.** It is checked for the members that every value has, so that a row which something else wrote fails where
+ * it is read, not as a wrong decision later. Members that may be absent, and values of members, were valid when they were written: a later rule does
+ * not count.
  */
 export function readStored<Value>(what: string, text: string, isValue: TypeGuard<Value>): Value {
   return requireForm(what, JSON.parse(text), isValue);

@@ -9,9 +9,9 @@ export interface CodeForm {
 const longestText = 1_000;
 
 /**
- * **A code as people type and paste it**, in its stored form: in any case and width, with the digits of any script, with hyphens, blanks and invisible
- * characters, or within a sentence that contains exactly one. `undefined` for any other text: two codes in one text are no code, so that nobody tries
- * several at once. Cost: 0.
+ * **A code as people type and paste it**, in its stored form: in any case and width, with the digits of any script, with hyphens, blanks and
+ * invisible characters, or within a sentence that contains exactly one. `undefined` for any other text: two codes in one text are no code, so that
+ * nobody tries several at once. Cost: 0.
  *
  * @see https://www.unicode.org/reports/tr44/#General_Category_Values
  */
@@ -44,8 +44,8 @@ function digitOf(point: number): number {
 const patterns = new Map<CodeForm, RegExp>();
 
 /**
- * A code between other words: in one piece, or in its groups. Blanks separate groups of digits only, because groups of letters resemble words. A group
- * more, before or after, makes it something else: a card, a telephone number.
+ * A code between other words: in one piece, or in its groups. Blanks separate groups of digits only, because groups of letters resemble words. A
+ * group more, before or after, makes it something else: a card, a telephone number.
  */
 function patternOf(form: CodeForm): RegExp {
   const known = patterns.get(form);

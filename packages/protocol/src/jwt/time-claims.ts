@@ -13,8 +13,8 @@ export function clockDifference(claim: string, time: number, now: number): strin
 }
 
 /**
- * **The first time claim that contradicts this clock** by more than the tolerated skew: `exp` in the past, `nbf` or `iat` in the future (RFC 7519 §4.1).
- * Every JWT that others have signed is judged by it. Malformed claims are the caller's to refuse.
+ * **The first time claim that contradicts this clock** by more than the tolerated skew: `exp` in the past, `nbf` or `iat` in the future (RFC 7519
+ * §4.1). Every JWT that others have signed is judged by it. Malformed claims are the caller's to refuse.
  */
 export function findClockFault({ exp, nbf, iat }: JwtClaims, now: number): string | undefined {
   if (isTime(exp) && exp <= now - foreignClockSkewSeconds) return clockDifference("exp", exp, now);

@@ -1,7 +1,8 @@
 /**
  * **From proofs to `acr`, `amr` and `auth_time`.** A way of authentication needs one proof of each of its factors; it has one `acr` and satisfies
  * others. A passkey is a way alone, because user verification makes it two factors (`mfa`); it is phishing-resistant (`phr`) too. A password is one
- * factor, and with a code of an app or a saved recovery code two; so is a sign-in at an upstream provider, unless its record maps its `acr` there. `acr` values are compared by {@link findAuthentication}, never by equality.
+ * factor, and with a code of an app or a saved recovery code two; so is a sign-in at an upstream provider, unless its record maps its `acr` there.
+ * `acr` values are compared by {@link findAuthentication}, never by equality.
  *
  * @see https://openid.net/specs/openid-connect-eap-acr-values-1_0.html
  * @see https://www.rfc-editor.org/rfc/rfc8176#section-2
@@ -27,7 +28,9 @@ export const codeMethods: readonly ProofMethod[] = ["totp", "recoveryCode"];
 /** A sign-in at an upstream provider, and those whose `acr` there amounts to more. */
 export const upstreamMethods: readonly ProofMethod[] = ["upstream", "upstreamMfa", "upstreamPhr"];
 
-/** They are part of no authentication, and let a person set a new password: the proof of a mailbox, and a password that an administrator gave them. */
+/**
+ * They are part of no authentication, and let a person set a new password: the proof of a mailbox, and a password that an administrator gave them.
+ */
 export const recoveryMethods: readonly ProofMethod[] = ["mailedCode", "temporaryPassword"];
 
 /** Methods that sign a person in. */

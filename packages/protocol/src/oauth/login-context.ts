@@ -33,9 +33,10 @@ export function readAuthenticationClaims(claims: Readonly<Record<string, unknown
 }
 
 /**
- * **The login context: the contribution of one login to every token issued from it.** It is set at /authorize, contained in the authorization code and
- * the first refresh token ({@link packLogin}), stored as members of the refresh family (JSON; members missing in a row are `undefined`), and written by
- * op-token. To add an attribute: its member, `loginMembers` and {@link loginContext} here, its value in plan-grant.ts, its claim where it is issued.
+ * **The login context: the contribution of one login to every token issued from it.** It is set at /authorize, contained in the authorization code
+ * and the first refresh token ({@link packLogin}), stored as members of the refresh family (JSON; members missing in a row are `undefined`), and
+ * written by op-token. To add an attribute: its member, `loginMembers` and {@link loginContext} here, its value in plan-grant.ts, its claim where it
+ * is issued.
  */
 export interface LoginContext extends AuthenticationEvent {
   readonly sub: string;

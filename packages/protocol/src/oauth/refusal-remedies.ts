@@ -10,8 +10,8 @@ const registerTarget = "Add the target to the client's `audiences`, or let the r
 const bindKey = "Send the DPoP proof, or the certificate, of the key to which the token is bound.";
 
 /**
- * **What to do about a refusal**, for every reason: for operators and developers of clients, in `GET /admin/refusals`, `edge-op why`, `/dev/refusals` and
- * `docs/reference/refusal-reasons.md`. A file of its own: of the Workers only op-management contains it.
+ * **What to do about a refusal**, for every reason: for operators and developers of clients, in `GET /admin/refusals`, `edge-op why`, `/dev/refusals`
+ * and `docs/reference/refusal-reasons.md`. A file of its own: of the Workers only op-management contains it.
  */
 export const refusalRemedies: Readonly<Record<RefusalReason, string>> = {
   "access-token-audience":

@@ -2,8 +2,8 @@ import { protocolClaims } from "./claims-request.ts";
 import { rbacScopes, standardClaims } from "./scope-claims.ts";
 
 /**
- * Claims and members of introspection responses by which a token is verified, bound, ended or given rights, and those that this provider may sign into
- * an access token for itself.
+ * Claims and members of introspection responses by which a token is verified, bound, ended or given rights, and those that this provider may sign
+ * into an access token for itself.
  */
 const ofTokens = [
   ...["nbf", "jti", "scope", "client_id", "cnf", "act", "may_act", "token_type", "active", "resource"],

@@ -22,9 +22,9 @@ export function requireResourceIndicator(value: string): string {
 const httpUrl = /^(https?):\/\/([^/?#@]+)([^#]*)$/i;
 
 /**
- * **One spelling of the URLs that RFC 3986 §6.2 calls equal**: scheme and host in lower case, no default port, `/` for an empty path. Any other value is
- * returned unchanged. Issued tokens contain the registered spelling, because APIs compare `aud` byte for byte. packages/resource-server, which imports
- * no other package, compares in the same way.
+ * **One spelling of the URLs that RFC 3986 §6.2 calls equal**: scheme and host in lower case, no default port, `/` for an empty path. Any other value
+ * is returned unchanged. Issued tokens contain the registered spelling, because APIs compare `aud` byte for byte. packages/resource-server, which
+ * imports no other package, compares in the same way.
  *
  * @see https://www.rfc-editor.org/rfc/rfc3986#section-6.2
  */
