@@ -19,7 +19,7 @@ const loaders = [
   "loadIssuer",
 ];
 const loaderFiles =
-  /\/(client-directory|record-query|read-through|stored-clients|user-directory|issuer-directory|load-generations|document-hosts)\.ts$/;
+  /\/(client-directory|record-kinds|read-through|stored-clients|user-directory|issuer-directory|generation-table|document-policy)\.ts$/;
 
 const accesses = [
   { store: "D1", pattern: /\.(?:first|all|run|raw)(?:<[^;]*?>)?\(\)|\b(?:DB|database)\.batch(?:<[^;(]*>)?\(/g },
@@ -101,12 +101,11 @@ test("an access without a limit is detected", () => {
  */
 const remembered: Readonly<Record<string, string>> = {
   "read-through.ts": "read-through.ts",
-  "known-credentials.ts": "known-credentials.ts",
+  "client-secret.ts": "client-secret.ts",
   "remembered-decisions.ts": "remembered-decisions.ts",
   "verified-tokens.ts": "access-token.ts",
   "client-resources.ts": "no record: a guess, which the object judges",
-  "proof-keys.ts": "no record: keys that proofs contain",
-  "read-proof.ts": "no record: used proofs",
+  "read-proof.ts": "no record: keys that proofs contain, and used proofs",
   "rate-limit.ts": "no record: counters",
   "host-budget.ts": "no record: counters",
   "fetched-documents.ts": "no record: documents of others",

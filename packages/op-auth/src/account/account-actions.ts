@@ -104,7 +104,7 @@ export function changePasskeyName(at: PageRequest): Promise<Response> {
 
 /**
  * **Removes an application's access.** If there was none, nothing is recorded. Cost: 1 D1 call, and for each of its clients that of
- * withdraw-consent.ts.
+ * endings.ts.
  */
 export function removeConsent(at: PageRequest): Promise<Response> {
   const { context, isolate } = at;

@@ -103,7 +103,7 @@ export async function mayChangeNow({ context, isolate }: PageRequest, sub: strin
 
 /**
  * **Ends all sessions of a person except one.** Their clients are notified and their grants are revoked, as at any logout.
- * Cost: 1 D1 call for every 200 sessions, and for each session those of end-session.ts, 20 sessions at once.
+ * Cost: 1 D1 call for every 200 sessions, and for each session those of endings.ts, 20 sessions at once.
  */
 export async function endOtherSessions(
   { context, isolate }: PageRequest,

@@ -63,7 +63,7 @@ export async function prepareSession(
  * **Opens a prepared session for this browser**, and lists it in D1. Another person's session ends first, and its clients are notified. A session
  * that a change of its user has ended meanwhile ends before the browser gets its cookie (ADR 16). If the session to be replaced has ended, the
  * sign-in is still valid: it gets a session of its own, without a client; so does one whose client's consent was withdrawn meanwhile. Cost: 1 object
- * call and 1 D1 call, in parallel; those of end-session.ts where a session ends.
+ * call and 1 D1 call, in parallel; those of endings.ts where a session ends.
  */
 export async function openSession(
   at: PageRequest,

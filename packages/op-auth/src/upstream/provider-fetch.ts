@@ -55,7 +55,7 @@ export class UpstreamUnreachable extends Error {}
  */
 const droppedHeaders = ["content-encoding", "content-length", "transfer-encoding", "www-authenticate"];
 
-/** **The one fetcher of URLs of others, in the form that openid-client calls** (ADR 46): bounded in time and size, public hosts, no redirects. */
+/** **The one fetcher of URLs of others, in the form that openid-client calls** (ADR 47): bounded in time and size, public hosts, no redirects. */
 export function guardedFetch(issuer: string): CustomFetch {
   return async (url, { method, headers, body }) => {
     const text = body === undefined || body === null ? {} : { body: String(body) };
