@@ -2,12 +2,19 @@ import { encodeUtf8, hexOf } from "@edge-op/protocol/encoding/bytes";
 import type { Settings } from "../config/settings.ts";
 import { fetchClientUrl } from "../http/fetch-client-url.ts";
 import { log } from "../runtime/log.ts";
+import { onFirstUse } from "../runtime/on-first-use.ts";
 import { normalizePassword } from "../secrets/password-hash.ts";
 import { findPasswordFault, type PasswordContext, type PasswordFault } from "../secrets/password-policy.ts";
 
 /** A person waits for it; a padded response has 800 to 1,000 lines of about 40 bytes. */
 const rules = { timeoutMs: 800, bodyBytes: 131_072 };
 const prefixLength = 5;
+
+/** 170 KB, which few requests need. */
+const commonPasswords = onFirstUse(async () => {
+  const list = await import("../../data/common-passwords.json", { with: { type: "json" } });
+  return list.default;
+});
 
 interface Asking {
   readonly settings: Settings;
@@ -23,7 +30,7 @@ export async function judgeNewPassword(
   password: string,
   user: Omit<PasswordContext, "settings">,
 ): Promise<PasswordFault | undefined> {
-  const fault = findPasswordFault(password, { ...user, settings: asking.settings });
+  const fault = findPasswordFault(password, { ...user, settings: asking.settings }, await commonPasswords());
   if (fault !== undefined || asking.settings.passwordBreach === "off") return fault;
   return (await isBreached(asking, normalizePassword(password))) ? "breached" : undefined;
 }
