@@ -4,7 +4,7 @@ import { createTranslator } from "@edge-op/pages/translator";
 import { readSettings } from "@edge-op/shared/config/settings";
 import { describe, expect, it } from "vitest";
 import { describeDetails } from "../src/consent/describe-details.ts";
-import { messages } from "../src/pages/messages.ts";
+import { authMessages } from "../src/pages/messages.ts";
 
 const schema = {
   properties: {
@@ -19,7 +19,7 @@ function lines(members: Readonly<Record<string, unknown>>, language: "en" | "de"
     ISSUER: "https://op.example.com",
     AUTHORIZATION_DETAILS_TYPES: JSON.stringify({ payment: { description: "Pay", schema } }),
   });
-  const [described] = describeDetails(settings, createTranslator(messages, language), [
+  const [described] = describeDetails(settings, createTranslator(authMessages, language), [
     { type: "payment", ...members },
   ]);
   return described!.members.map(({ label, value }) => `${label}: ${value}`.replaceAll("\u00a0", " "));

@@ -1,4 +1,4 @@
-import type { AccountText } from "./messages.ts";
+import type { AuthKey } from "../pages/messages.ts";
 
 /** **Notices of the account page after an action**: the value of `notice` in its URL, and the text. */
 export const accountNotices = {
@@ -27,7 +27,7 @@ export const accountNotices = {
   "not-changed": { isGood: false, text: "account.notChanged" },
   "too-many-changes": { isGood: false, text: "account.tooManyChanges" },
   "password-changed": { isGood: true, text: "account.passwordChanged" },
-} as const satisfies Readonly<Record<string, { readonly isGood: boolean; readonly text: AccountText }>>;
+} as const satisfies Readonly<Record<string, { readonly isGood: boolean; readonly text: AuthKey }>>;
 
 export type AccountNotice = keyof typeof accountNotices;
 

@@ -1,6 +1,5 @@
 import { Layout } from "@edge-op/pages/layout";
 import { displayName, Person } from "@edge-op/pages/person";
-import { createTranslator, type Translator } from "@edge-op/pages/translator";
 import type { Resource } from "@edge-op/shared/resources/resource";
 import type { UserSession } from "@edge-op/shared/sessions/user-sessions";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
@@ -13,6 +12,7 @@ import { NoPasskeys, PasskeySignal, type Signal } from "../factors/passkey-parts
 import { passkeyScript } from "../factors/passkey-script.ts";
 import { describePlace, type PersonalDates } from "../pages/describe-values.ts";
 import type { AuthPageFrame } from "../pages/frame.ts";
+import type { AuthTranslator } from "../pages/messages.ts";
 import { type AccountNotice, accountNotices } from "./account-notices.ts";
 import { Item, RemoveLink } from "./account-parts.tsx";
 import { AddressSection } from "./address-section.tsx";
@@ -20,7 +20,6 @@ import { ApplicationsSection, type DescribedApplication } from "./applications-s
 import { DataSection } from "./download-data.tsx";
 import { FactorsSection } from "./factors-section.tsx";
 import { IdentitiesSection } from "./identities.tsx";
-import { type AccountText, accountMessages } from "./messages.ts";
 import { NameSection } from "./name-section.tsx";
 
 export interface AccountView {
@@ -55,7 +54,7 @@ interface Props {
 }
 
 interface SectionProps {
-  readonly t: Translator<AccountText>;
+  readonly t: AuthTranslator;
   readonly view: AccountView;
 }
 
@@ -64,7 +63,7 @@ export const passkeyNameLength = 64;
 
 /** **The account page.** Each removal links to a page that confirms it. */
 export function AccountPage({ frame, view }: Props) {
-  const t = createTranslator(accountMessages, frame.t.language);
+  const { t } = frame;
   const name = displayName(view.user);
   const { date } = view.dates;
   return (
@@ -80,14 +79,14 @@ export function AccountPage({ frame, view }: Props) {
       <Password t={t} hasPassword={view.hasPassword} />
       <Passkeys t={t} view={view} />
       <FactorsSection
-        language={t.language}
+        t={t}
         date={date}
         factors={view.factors}
         created={(date) => t("account.created", { date })}
         lastUsed={(date) => t("account.lastUsed", { date })}
       />
       <IdentitiesSection
-        language={t.language}
+        t={t}
         date={date}
         formToken={view.formToken}
         identities={view.identities}
@@ -97,7 +96,7 @@ export function AccountPage({ frame, view }: Props) {
       />
       <ApplicationsSection t={t} applications={view.applications} resources={view.resources} date={date} />
       <Sessions t={t} view={view} />
-      <DataSection language={t.language} canDelete={view.canDelete} />
+      <DataSection t={t} canDelete={view.canDelete} />
       <p class="links">
         <a href="/logout" id="sign-out">
           {t("home.signOut")}
@@ -108,7 +107,7 @@ export function AccountPage({ frame, view }: Props) {
 }
 
 /** At most one notice is visible: the script hides the notice of the last action before it shows a failure. */
-function Notices({ t, notice }: { readonly t: Translator<AccountText>; readonly notice: AccountNotice | undefined }) {
+function Notices({ t, notice }: { readonly t: AuthTranslator; readonly notice: AccountNotice | undefined }) {
   const shown = notice && accountNotices[notice];
   return (
     <>
@@ -127,7 +126,7 @@ function Notices({ t, notice }: { readonly t: Translator<AccountText>; readonly 
   );
 }
 
-function Password({ t, hasPassword }: { readonly t: Translator<AccountText>; readonly hasPassword: boolean }) {
+function Password({ t, hasPassword }: { readonly t: AuthTranslator; readonly hasPassword: boolean }) {
   return (
     <section>
       <h2>{t("account.password")}</h2>
@@ -167,7 +166,7 @@ function Passkeys({ t, view }: SectionProps) {
         })}
       </ul>
       <AddPasskey t={t} view={view} />
-      <NoPasskeys language={t.language} />
+      <NoPasskeys t={t} />
       <noscript>
         <p class="muted small">{t("account.noScript")}</p>
       </noscript>
@@ -176,7 +175,7 @@ function Passkeys({ t, view }: SectionProps) {
 }
 
 function RenamePasskey(props: {
-  readonly t: Translator<AccountText>;
+  readonly t: AuthTranslator;
   readonly view: AccountView;
   readonly passkey: Passkey;
   readonly id: string;

@@ -72,7 +72,7 @@ export function ConfirmPage({ frame, view }: { readonly frame: AuthPageFrame; re
           {view.submit}
         </button>
         <a class="button quiet" href="/account" id="cancel">
-          {t("cancel")}
+          {t("flow.cancel")}
         </a>
       </form>
     </Layout>

@@ -1,13 +1,12 @@
 import { clientMark } from "@edge-op/pages/client-mark";
 import { Layout } from "@edge-op/pages/layout";
 import { respondPage } from "@edge-op/pages/respond-page";
-import { createTranslator } from "@edge-op/pages/translator";
 import { type EventPlace, formatPlace, listEvents, parsePlace, showEventTo } from "@edge-op/shared/audit/list-events";
 import { personalDates } from "../pages/describe-values.ts";
 import { type AuthPageFrame, frameOf, type PageRequest } from "../pages/frame.ts";
 import { Item, type ItemProps } from "./account-parts.tsx";
-import { activityMessages, isShownEvent } from "./activity-messages.ts";
 import { asPerson } from "./require-person.ts";
+import { isShownEvent } from "./shown-events.ts";
 
 const path = "/account/activity";
 /** Events of one page. */
@@ -26,14 +25,14 @@ export function showActivity(at: PageRequest): Promise<Response> {
     const before = parsePlace(new URL(request.url).searchParams.get("before") ?? "");
     const { events, next } = await readActivity(at, user.sub, before);
     const { time } = personalDates(context, frame.t.language, user);
-    const t = createTranslator(activityMessages, frame.t.language);
+    const { t } = frame;
     const shown = await Promise.all(
       events.map(async ({ type, time: at, address, client_id: clientId }) => ({
-        title: isShownEvent(type) ? t(type) : type,
+        title: isShownEvent(type) ? t(`activity.${type}`) : type,
         details: [
           <time datetime={at}>{time(Date.parse(at))}</time>,
           clientId && <bdi>{await nameOf(clientId)}</bdi>,
-          address && t("network", { network: address }),
+          address && t("activity.network", { network: address }),
         ],
       })),
     );
@@ -62,14 +61,14 @@ function ActivityPage(props: {
   readonly next: string | undefined;
 }) {
   const { frame, events, isFirst, next } = props;
-  const t = createTranslator(activityMessages, frame.t.language);
+  const { t } = frame;
   return (
-    <Layout {...frame} title={t("title")} wide>
+    <Layout {...frame} title={t("activity.title")} wide>
       <div class="head">
-        <h1>{t("title")}</h1>
-        <p class="muted">{t("text")}</p>
+        <h1>{t("activity.title")}</h1>
+        <p class="muted">{t("activity.text")}</p>
       </div>
-      {events.length === 0 && <p class="muted small">{t("none")}</p>}
+      {events.length === 0 && <p class="muted small">{t("activity.none")}</p>}
       <ul class="list">
         {events.map(({ title, details }) => (
           <li>
@@ -80,16 +79,16 @@ function ActivityPage(props: {
       <p class="links">
         {!isFirst && (
           <a href={path} id="newest">
-            {t("newest")}
+            {t("activity.newest")}
           </a>
         )}
         {next && (
           <a href={`${path}?${new URLSearchParams({ before: next })}`} id="older">
-            {t("older")}
+            {t("activity.older")}
           </a>
         )}
         <a href="/account" id="back">
-          {t("back")}
+          {t("activity.back")}
         </a>
       </p>
     </Layout>

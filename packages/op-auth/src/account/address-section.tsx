@@ -1,12 +1,9 @@
-import type { Language } from "@edge-op/pages/languages";
-import { createTranslator, type Translator } from "@edge-op/pages/translator";
 import type { User } from "@edge-op/shared/users/user";
 import { type UserAddress, verifiedAddress } from "@edge-op/shared/users/user-addresses";
 import type { PersonalDates } from "../pages/describe-values.ts";
+import type { AuthTranslator } from "../pages/messages.ts";
 import { Item, RemoveLink } from "./account-parts.tsx";
-import type { AccountText } from "./messages.ts";
 import { mayAddAddress, primaryPath, removePath } from "./other-addresses.tsx";
-import { addressMessages } from "./section-messages.ts";
 
 interface AddressView {
   readonly user: User;
@@ -16,9 +13,8 @@ interface AddressView {
 }
 
 /** **The addresses of the account page**: the one of the claims, confirmed or not, further ones, and those that were replaced. */
-export function AddressSection({ t, view }: { readonly t: Translator<AccountText>; readonly view: AddressView }) {
+export function AddressSection({ t, view }: { readonly t: AuthTranslator; readonly view: AddressView }) {
   const { user, addresses, canChangeAddress } = view;
-  const other = createTranslator(addressMessages, t.language);
   const { email } = user.claims;
   const { date } = view.dates;
   const primary = addresses.find(({ key }) => key === verifiedAddress(user.claims)?.key);
@@ -43,7 +39,7 @@ export function AddressSection({ t, view }: { readonly t: Translator<AccountText
         {addresses.map((each) => {
           const { address, heldUntilMs } = each;
           if (each === primary) return null;
-          if (heldUntilMs === undefined) return <OtherAddress language={t.language} date={date} address={each} />;
+          if (heldUntilMs === undefined) return <OtherAddress t={t} date={date} address={each} />;
           return (
             <li>
               <Item title={address} details={[t("account.addressHeld", { date: date(heldUntilMs) })]} />
@@ -58,7 +54,7 @@ export function AddressSection({ t, view }: { readonly t: Translator<AccountText
       )}
       {canChangeAddress && mayAddAddress(addresses, user) && (
         <a class="button quiet top" href="/account/address?further=1" id="add-address">
-          {other("add")}
+          {t("addresses.add")}
         </a>
       )}
     </section>
@@ -66,21 +62,24 @@ export function AddressSection({ t, view }: { readonly t: Translator<AccountText
 }
 
 interface OtherAddressProps extends Pick<PersonalDates, "date"> {
-  readonly language: Language;
+  readonly t: AuthTranslator;
   readonly address: UserAddress;
 }
 
-function OtherAddress({ language, date, address }: OtherAddressProps) {
-  const t = createTranslator(addressMessages, language);
+function OtherAddress({ t, date, address }: OtherAddressProps) {
   const query = new URLSearchParams({ address: address.key });
   return (
     <li>
-      <Item title={address.address} details={[t("confirmed", { date: date(address.verifiedAtMs) })]} />
-      <a class="button quiet slim" href={`${primaryPath}?${query}`} aria-label={`${t("primary")}: ${address.address}`}>
-        {t("primary")}
+      <Item title={address.address} details={[t("addresses.confirmed", { date: date(address.verifiedAtMs) })]} />
+      <a
+        class="button quiet slim"
+        href={`${primaryPath}?${query}`}
+        aria-label={`${t("addresses.primary")}: ${address.address}`}
+      >
+        {t("addresses.primary")}
       </a>
       <RemoveLink path={removePath} name="address" value={address.key} subject={address.address}>
-        {t("remove")}
+        {t("addresses.remove")}
       </RemoveLink>
     </li>
   );

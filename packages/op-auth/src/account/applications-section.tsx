@@ -1,12 +1,9 @@
-import type { Language } from "@edge-op/pages/languages";
-import { createTranslator, type Translator } from "@edge-op/pages/translator";
 import type { Resource } from "@edge-op/shared/resources/resource";
 import { describeAllowance, sortAllowances } from "../consent/allowances.ts";
 import type { DescribedDetail } from "../consent/describe-details.ts";
+import type { AuthTranslator } from "../pages/messages.ts";
 import { Item, RemoveLink } from "./account-parts.tsx";
 import type { Application } from "./applications.ts";
-import type { AccountText } from "./messages.ts";
-import { applicationsMessages } from "./section-messages.ts";
 
 /** An application with what a page shows of it. */
 export interface DescribedApplication extends Application {
@@ -15,7 +12,7 @@ export interface DescribedApplication extends Application {
 }
 
 interface Props {
-  readonly t: Translator<AccountText>;
+  readonly t: AuthTranslator;
   readonly applications: readonly DescribedApplication[];
   /** The resources that they may use. */
   readonly resources: readonly Resource[];
@@ -32,7 +29,7 @@ export function ApplicationsSection({ t, applications, resources, date }: Props)
         {applications.map((application) => (
           <li>
             <div>
-              <Item title={application.name} details={describeOrigin(t.language, application, date)} />
+              <Item title={application.name} details={describeOrigin(t, application, date)} />
               <p class="small">{describeAllowed(t, application, resources)}</p>
               {application.details.map(({ title, members }) => (
                 <p class="detail small">
@@ -49,16 +46,16 @@ export function ApplicationsSection({ t, applications, resources, date }: Props)
 }
 
 function describeOrigin(
-  language: Language,
+  t: AuthTranslator,
   { clientIds, source, sinceMs }: Application,
   date: (atMs: number) => string,
 ): readonly (string | undefined)[] {
-  const t = createTranslator(applicationsMessages, language);
   const count = String(clientIds.length);
-  const registered = clientIds.length === 1 ? t("selfRegistered") : t("selfRegisteredTimes", { count });
+  const registered =
+    clientIds.length === 1 ? t("applications.selfRegistered") : t("applications.selfRegisteredTimes", { count });
   return [
-    source && (source.host === undefined ? registered : t("fromHost", { host: source.host })),
-    sinceMs === undefined ? undefined : t("since", { date: date(sinceMs) }),
+    source && (source.host === undefined ? registered : t("applications.fromHost", { host: source.host })),
+    sinceMs === undefined ? undefined : t("applications.since", { date: date(sinceMs) }),
   ];
 }
 

@@ -3,7 +3,6 @@ import { formToken } from "@edge-op/pages/form-token";
 import { Layout } from "@edge-op/pages/layout";
 import { displayName, Person } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
-import { createTranslator } from "@edge-op/pages/translator";
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { isFlag, isText, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import type { Form } from "@edge-op/shared/http/read-form";
@@ -18,9 +17,7 @@ import type { MailedCode } from "../step/flow.ts";
 import { accountWith } from "./account-notices.ts";
 import { addAddress, commitAddress } from "./commit-address.ts";
 import { mayChangeFactors, signInAtLevel } from "./factor-level.ts";
-import { accountMessages } from "./messages.ts";
 import { accountForms, asPerson, asPersonPosting } from "./require-person.ts";
-import { addressMessages } from "./section-messages.ts";
 
 const path = "/account/address";
 
@@ -158,7 +155,7 @@ async function renderAddress(
   }: { readonly isFurther: boolean; readonly problem?: CodeProblem; readonly typed?: string },
 ): Promise<Response> {
   const frame = frameOf(context, request);
-  const t = createTranslator(accountMessages, frame.t.language);
+  const { t } = frame;
   const token = { form_token: await formToken(context, accountForms, sessionId) };
   const fields = isFurther ? { ...token, further: "1" } : token;
   const unverified = user.claims.email_verified === true ? undefined : user.claims.email;
@@ -168,9 +165,7 @@ async function renderAddress(
       <div class="head">
         <h1>{t("address.title")}</h1>
         <Person name={name} text={t("account.signedInAs", { user: name })} />
-        <p class="muted small">
-          {isFurther ? createTranslator(addressMessages, frame.t.language)("addText") : t("address.text")}
-        </p>
+        <p class="muted small">{isFurther ? frame.t("addresses.addText") : t("address.text")}</p>
       </div>
       <CodeProblemNote frame={frame} problem={problem} />
       <AddressForm
@@ -181,7 +176,7 @@ async function renderAddress(
       />
       <div class="actions">
         <a class="button quiet" href="/account" id="cancel">
-          {t("cancel")}
+          {t("flow.cancel")}
         </a>
       </div>
     </Layout>

@@ -2,14 +2,12 @@ import { identifyBrowser } from "@edge-op/pages/cookies";
 import { formToken } from "@edge-op/pages/form-token";
 import { Layout } from "@edge-op/pages/layout";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
-import { createTranslator } from "@edge-op/pages/translator";
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import { sessionVersion } from "@edge-op/shared/sessions/sessions";
 import { findFactors, listFactors, removeFactor } from "@edge-op/shared/users/factors";
 import { type AppSetup, confirmSetup, SetupApp, setupKey } from "../factors/app-setup.tsx";
-import { factorMessages } from "../factors/messages.ts";
 import { frameOf, type PageRequest } from "../pages/frame.ts";
 import { openSession, prepareSession } from "../session/open-session.ts";
 import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
@@ -108,30 +106,24 @@ async function renderAddApp(
 ): Promise<Response> {
   const { context, request } = at;
   const frame = frameOf(context, request);
-  const { language } = frame.t;
-  const t = createTranslator(factorMessages, language);
+  const { t } = frame;
   const setup = await setupOf(at, person, id);
   const fields = { form_token: await formToken(context, accountForms, person.sessionId), setup: id };
   const page = (
-    <Layout {...frame} title={t("setUpTitle")} account>
+    <Layout {...frame} title={t("factor.setUpTitle")} account>
       <div class="head">
-        <h1>{t("setUpTitle")}</h1>
-        <p class="muted">{t("setUpText")}</p>
+        <h1>{t("factor.setUpTitle")}</h1>
+        <p class="muted">{t("factor.setUpText")}</p>
       </div>
       {isRefused && (
         <p class="note bad" role="alert" id="problem">
-          {t("setUpRefused")}
+          {t("factor.setUpRefused")}
         </p>
       )}
-      <SetupApp
-        language={language}
-        setupKey={await setupKey(context, setup)}
-        form={{ action: path, fields }}
-        isRefused={isRefused}
-      />
+      <SetupApp t={t} setupKey={await setupKey(context, setup)} form={{ action: path, fields }} isRefused={isRefused} />
       <div class="actions">
         <a class="button quiet" href="/account" id="cancel">
-          {t("back")}
+          {t("factor.back")}
         </a>
       </div>
     </Layout>

@@ -2,7 +2,6 @@ import { identifyBrowser } from "@edge-op/pages/cookies";
 import { formToken } from "@edge-op/pages/form-token";
 import { displayName } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
-import { createTranslator } from "@edge-op/pages/translator";
 import { codeMethods } from "@edge-op/protocol/oauth/authentication-context";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { withMembers } from "@edge-op/shared/http/request-context";
@@ -11,7 +10,6 @@ import { verifyPassword } from "@edge-op/shared/secrets/password-hash";
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import { findPassword } from "@edge-op/shared/users/credentials";
 import { frameOf, type PageRequest } from "../pages/frame.ts";
-import { passwordMessages } from "../passwords/messages.ts";
 import type { PasswordProblem } from "../passwords/new-password.tsx";
 import { PasswordPage, type PasswordView } from "../passwords/password-page.tsx";
 import { checkNewPassword, replacePassword } from "../passwords/replace-password.ts";
@@ -136,7 +134,7 @@ async function render(
   const frame = frameOf(context, request);
   const view: PasswordView = {
     form: { action: path, fields: { form_token: await formToken(context, accountForms, sessionId) } },
-    text: createTranslator(passwordMessages, frame.t.language)("password.text"),
+    text: frame.t("password.text"),
     cancelTo: "/account",
     name: displayName(user),
     isSignedIn: true,

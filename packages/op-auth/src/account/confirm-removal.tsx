@@ -1,28 +1,23 @@
 import { formToken } from "@edge-op/pages/form-token";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
-import { createTranslator } from "@edge-op/pages/translator";
 import { findUserSession } from "@edge-op/shared/sessions/user-sessions";
 import { listPasskeys } from "@edge-op/shared/users/credentials";
 import { findFactors, listFactors } from "@edge-op/shared/users/factors";
-import { factorMessages } from "../factors/messages.ts";
 import { type AuthPageFrame, frameOf, type PageRequest } from "../pages/frame.ts";
 import type { SignedInPerson } from "../session/signed-in-person.ts";
 import { signInFor } from "../step/sealed-flow.ts";
 import { mfaAcr } from "../step/second-factor.ts";
-import { upstreamMessages } from "../upstream/messages.ts";
 import { ConfirmPage, type ConfirmView } from "./account-parts.tsx";
 import { findApplication } from "./applications.ts";
 import { mayChangeFactors, mayRemovePasskey, refuseBelowLevel, signInAtLevel } from "./factor-level.ts";
 import { findOwnIdentity } from "./identities.tsx";
-import { type AccountText, accountMessages } from "./messages.ts";
 import { accountForms, asPerson } from "./require-person.ts";
-import { dataMessages } from "./section-messages.ts";
 
 /** Returns the content of the page, `undefined` if there is nothing to remove, or a response if the person must sign in first. */
 type Describe = (
   at: PageRequest,
   person: SignedInPerson,
-  frame: AuthPageFrame<AccountText>,
+  frame: AuthPageFrame,
 ) => Promise<Omit<ConfirmView, "fields"> | Response | undefined>;
 
 /**
@@ -33,10 +28,7 @@ export function confirmation(field: string | undefined, describe: Describe): (at
   return (at) =>
     asPerson(at, async (person) => {
       const frame = frameOf(at.context, at.request);
-      const view = await describe(at, person, {
-        ...frame,
-        t: createTranslator(accountMessages, frame.t.language),
-      });
+      const view = await describe(at, person, frame);
       if (view === undefined) return redirect("/account");
       if (view instanceof Response) return view;
       const token = { form_token: await formToken(at.context, accountForms, person.sessionId) };
@@ -81,7 +73,7 @@ export const confirmRemovePasskey = confirmation("credential_id", async (at, per
   );
 });
 
-export const confirmRemoveFactor = confirmation("factor_id", async (at, person, { t: { language } }) => {
+export const confirmRemoveFactor = confirmation("factor_id", async (at, person, { t }) => {
   const { DB } = at.context.env;
   const id = named(at, "factor_id");
   const { sub } = person.user;
@@ -90,17 +82,16 @@ export const confirmRemoveFactor = confirmation("factor_id", async (at, person, 
   if (factors === undefined || factor === undefined) return undefined;
   const path = `/account/factors/remove?${new URLSearchParams({ factor_id: id })}`;
   if (!mayChangeFactors(at, person, factors)) return signInAtLevel(at, path, factors);
-  const t = createTranslator(factorMessages, language);
   const isApp = factor.kind === "totp";
   return {
-    title: t(isApp ? "removeApp" : "removeCodes"),
-    text: t(isApp ? "removeAppText" : "removeCodesText"),
+    title: t(isApp ? "factor.removeApp" : "factor.removeCodes"),
+    text: t(isApp ? "factor.removeAppText" : "factor.removeCodesText"),
     action: "/account/factors/remove",
-    submit: t("remove"),
+    submit: t("factor.remove"),
   };
 });
 
-export const confirmRemoveIdentity = confirmation("identity", async (at, person, { t: { language } }) => {
+export const confirmRemoveIdentity = confirmation("identity", async (at, person, { t }) => {
   const { context, isolate } = at;
   const id = named(at, "identity");
   const [factors, identity, upstreams] = await Promise.all([
@@ -113,12 +104,11 @@ export const confirmRemoveIdentity = confirmation("identity", async (at, person,
   if (!mayChangeFactors(at, person, factors)) return signInAtLevel(at, path, factors);
   const { upstreamId, label } = identity;
   const provider = upstreams.find((each) => each.upstreamId === upstreamId)?.document.name ?? upstreamId;
-  const t = createTranslator(upstreamMessages, language);
   return {
-    title: t("disconnectTitle"),
-    text: t("disconnectText", { provider, label }),
+    title: t("upstream.disconnectTitle"),
+    text: t("upstream.disconnectText", { provider, label }),
     action: "/account/identities/remove",
-    submit: t("disconnect"),
+    submit: t("upstream.disconnect"),
   };
 });
 
@@ -135,30 +125,28 @@ export const confirmEndSession = confirmation("sid", async (at, { user }, { t, b
 });
 
 /** Cost: 1 object call and 1 D1 call. */
-export const confirmDownload = confirmation(undefined, async (at, person, { t: { language } }) => {
+export const confirmDownload = confirmation(undefined, async (at, person, { t }) => {
   const refused = await refuseBelowLevel(at, person, "/account/data");
   if (refused !== undefined) return refused;
-  const t = createTranslator(dataMessages, language);
   return {
-    title: t("download"),
-    text: t("downloadText"),
+    title: t("data.download"),
+    text: t("data.downloadText"),
     action: "/account/data",
-    submit: t("downloadSubmit"),
+    submit: t("data.downloadSubmit"),
     effect: "download",
   };
 });
 
-export const confirmDeletion = confirmation(undefined, async (at, person, { t: { language } }) => {
+export const confirmDeletion = confirmation(undefined, async (at, person, { t }) => {
   const { deletionGraceDays } = at.context.settings;
   if (deletionGraceDays === 0) return undefined;
   const refused = await refuseBelowLevel(at, person, "/account/delete");
   if (refused !== undefined) return refused;
-  const t = createTranslator(dataMessages, language);
   return {
-    title: t("remove"),
-    text: t("removeText", { days: deletionGraceDays }),
+    title: t("data.remove"),
+    text: t("data.removeText", { days: deletionGraceDays }),
     action: "/account/delete",
-    submit: t("removeSubmit"),
+    submit: t("data.removeSubmit"),
   };
 });
 

@@ -1,7 +1,6 @@
 import { clearCookie } from "@edge-op/pages/cookies";
 import { MessagePage } from "@edge-op/pages/message-pages";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
-import { createTranslator } from "@edge-op/pages/translator";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import { endUserSessions } from "@edge-op/shared/sessions/user-sessions";
@@ -13,7 +12,6 @@ import { changeAs, whileInForce } from "../session/write-as.ts";
 import { accountWith } from "./account-notices.ts";
 import { refuseBelowLevel } from "./factor-level.ts";
 import { asPersonPosting, mayChangeNow } from "./require-person.ts";
-import { dataMessages } from "./section-messages.ts";
 
 const dayMs = 86_400_000;
 
@@ -55,8 +53,8 @@ export function deleteAccount(at: PageRequest): Promise<Response> {
 /** **The page after the deletion**, the same for everyone. Cost: 0. */
 export function showLeaving({ context, request }: PageRequest): Promise<Response> {
   const frame = frameOf(context, request);
-  const t = createTranslator(dataMessages, frame.t.language);
-  const text = t("leavingText", { days: context.settings.deletionGraceDays });
+  const { t } = frame;
+  const text = t("data.leavingText", { days: context.settings.deletionGraceDays });
   const link = { href: "/account", text: frame.t("home.signIn") };
-  return respondPage(<MessagePage frame={frame} title={t("leavingTitle")} text={text} link={link} />);
+  return respondPage(<MessagePage frame={frame} title={t("data.leavingTitle")} text={text} link={link} />);
 }

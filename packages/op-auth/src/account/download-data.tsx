@@ -1,13 +1,11 @@
-import type { Language } from "@edge-op/pages/languages";
-import { createTranslator } from "@edge-op/pages/translator";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { exportPerson } from "@edge-op/shared/users/export-person";
 import type { PageRequest } from "../pages/frame.ts";
+import type { AuthTranslator } from "../pages/messages.ts";
 import { refuseBelowLevel } from "./factor-level.ts";
 import { asPersonPosting } from "./require-person.ts";
-import { dataMessages } from "./section-messages.ts";
 
 /**
  * **Downloads everything about a person**, soon after a sign-in at the level of the account: the same document that administrators export. The person
@@ -36,20 +34,19 @@ export function downloadData(at: PageRequest): Promise<Response> {
 }
 
 /** **Links of the account page to its activity, its data and its deletion**, if the deployment lets people delete their accounts. */
-export function DataSection({ language, canDelete }: { readonly language: Language; readonly canDelete: boolean }) {
-  const t = createTranslator(dataMessages, language);
+export function DataSection({ t, canDelete }: { readonly t: AuthTranslator; readonly canDelete: boolean }) {
   return (
     <section>
-      <h2>{t("title")}</h2>
+      <h2>{t("data.title")}</h2>
       <a class="button quiet top" href="/account/activity" id="activity">
-        {t("activity")}
+        {t("data.activity")}
       </a>
       <a class="button quiet top" href="/account/data" id="data">
-        {t("download")}
+        {t("data.download")}
       </a>
       {canDelete && (
         <a class="button danger top" href="/account/delete" id="delete">
-          {t("remove")}
+          {t("data.remove")}
         </a>
       )}
     </section>

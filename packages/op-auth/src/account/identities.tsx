@@ -1,18 +1,16 @@
 import { formToken } from "@edge-op/pages/form-token";
-import type { Language } from "@edge-op/pages/languages";
 import { displayName } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
-import { createTranslator } from "@edge-op/pages/translator";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
 import { type Identity, listIdentities } from "@edge-op/shared/users/identities";
 import { frameOf, type PageRequest } from "../pages/frame.ts";
+import type { AuthTranslator } from "../pages/messages.ts";
 import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
 import { expired } from "../step/sealed-flow.ts";
 import { leaveForUpstream } from "../upstream/begin-upstream.ts";
 import { findIdentity, labelOf } from "../upstream/identity-store.ts";
 import { connectIdentity, disconnectIdentity, keepPendingLink, peekPendingLink } from "../upstream/link-identity.ts";
 import { LinkPage } from "../upstream/link-step.tsx";
-import { upstreamMessages } from "../upstream/messages.ts";
 import type { Received } from "../upstream/upstream-callback.ts";
 import { accountWith } from "./account-notices.ts";
 import { Item, RemoveLink } from "./account-parts.tsx";
@@ -99,7 +97,7 @@ export async function findOwnIdentity(
 }
 
 interface Props {
-  readonly language: Language;
+  readonly t: AuthTranslator;
   readonly date: (atMs: number) => string;
   readonly formToken: string;
   readonly created: (date: string) => string;
@@ -110,15 +108,14 @@ interface Props {
 }
 
 /** **Connected providers on the account page.** Absent if there is nothing to connect and nothing is connected. */
-export function IdentitiesSection({ language, date, formToken, created, lastUsed, identities, upstreams }: Props) {
+export function IdentitiesSection({ t, date, formToken, created, lastUsed, identities, upstreams }: Props) {
   if (identities.length + upstreams.length === 0) return null;
-  const t = createTranslator(upstreamMessages, language);
   const nameOf = (id: string) => upstreams.find(({ upstreamId }) => upstreamId === id)?.document.name ?? id;
   const others = upstreams.filter((each) => identities.every(({ upstreamId }) => upstreamId !== each.upstreamId));
   return (
     <section>
-      <h2>{t("identities")}</h2>
-      <p class="muted small">{t(identities.length === 0 ? "noIdentities" : "identitiesText")}</p>
+      <h2>{t("upstream.identities")}</h2>
+      <p class="muted small">{t(identities.length === 0 ? "upstream.noIdentities" : "upstream.identitiesText")}</p>
       <ul class="list">
         {identities.map(({ id, upstreamId, label, createdAtMs, lastUsedAtMs }) => {
           const details = [
@@ -131,7 +128,7 @@ export function IdentitiesSection({ language, date, formToken, created, lastUsed
             <li>
               <Item title={name} details={details} />
               <RemoveLink path="/account/identities/remove" name="identity" value={id} subject={`${name} ${label}`}>
-                {t("disconnect")}
+                {t("upstream.disconnect")}
               </RemoveLink>
             </li>
           );
@@ -142,7 +139,7 @@ export function IdentitiesSection({ language, date, formToken, created, lastUsed
           <input type="hidden" name="form_token" value={formToken} />
           {others.map(({ upstreamId, document: { name } }) => (
             <button type="submit" class="quiet" name="upstream" value={upstreamId} id={`connect-${upstreamId}`}>
-              {t("connectWith", { provider: name })}
+              {t("upstream.connectWith", { provider: name })}
             </button>
           ))}
         </form>

@@ -1,17 +1,15 @@
 import { redirect } from "@edge-op/pages/respond-page";
-import { createTranslator, type Translator } from "@edge-op/pages/translator";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { Settings } from "@edge-op/shared/config/settings";
 import { makeWordsOf } from "@edge-op/shared/users/search-index";
 import type { User } from "@edge-op/shared/users/user";
 import type { PageRequest } from "../pages/frame.ts";
+import type { AuthTranslator } from "../pages/messages.ts";
 import { basisOf } from "../session/signed-in-person.ts";
 import { changeAs, whileInForce } from "../session/write-as.ts";
-import { signUpMessages } from "../sign-in/sign-up-messages.ts";
 import { longestName, readName } from "../sign-in/sign-up-rule.tsx";
 import { accountWith } from "./account-notices.ts";
 import { Item } from "./account-parts.tsx";
-import type { AccountText } from "./messages.ts";
 import { asPersonPosting, mayChangeNow } from "./require-person.ts";
 
 export const namePath = "/account/name";
@@ -23,7 +21,7 @@ export function mayChangeName({ signUp }: Settings): boolean {
 
 /** **The name on the account page**, with a form for another one where people choose theirs. */
 export function NameSection(props: {
-  readonly t: Translator<AccountText>;
+  readonly t: AuthTranslator;
   readonly user: User;
   readonly formToken: string;
   readonly canChange: boolean;
@@ -43,7 +41,7 @@ export function NameSection(props: {
               <form method="post" action={namePath} class="row">
                 <input type="hidden" name="form_token" value={formToken} />
                 <label for="name" class="unseen">
-                  {createTranslator(signUpMessages, t.language)("name")}
+                  {t("signUp.name")}
                 </label>
                 <input
                   id="name"

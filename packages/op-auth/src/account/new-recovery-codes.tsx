@@ -1,21 +1,18 @@
 import { formToken } from "@edge-op/pages/form-token";
 import { Layout } from "@edge-op/pages/layout";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
-import { createTranslator } from "@edge-op/pages/translator";
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import { findFactors } from "@edge-op/shared/users/factors";
 import type { Child } from "hono/jsx";
 import { saveRecoveryCodes } from "../factors/factor-store.ts";
-import { factorMessages } from "../factors/messages.ts";
 import { makeRecoveryCodes } from "../factors/recovery-codes.ts";
 import { RecoveryCodeList } from "../factors/recovery-codes-step.tsx";
 import { type AuthPageFrame, frameOf, type PageRequest } from "../pages/frame.ts";
 import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
 import { writeAs } from "../session/write-as.ts";
 import { mayChangeFactors, signInAtLevel } from "./factor-level.ts";
-import { accountMessages } from "./messages.ts";
 import { accountForms, asPerson, asPersonPosting } from "./require-person.ts";
 
 const path = "/account/recovery-codes";
@@ -28,18 +25,18 @@ export function showMakeCodes(at: PageRequest): Promise<Response> {
     const refused = await refuseUnlessAtLevel(at, person);
     if (refused !== undefined) return refused;
     const frame = frameOf(at.context, at.request);
-    const t = createTranslator(factorMessages, frame.t.language);
+    const { t } = frame;
     const token = await formToken(at.context, accountForms, person.sessionId);
     const isAfterApp = new URL(at.request.url).searchParams.get("notice") === "app-added";
     return respondPage(
-      <CodesPage frame={frame} title={t("makeCodes")} text={t("makeText")} isAfterApp={isAfterApp}>
+      <CodesPage frame={frame} title={t("factor.makeCodes")} text={t("factor.makeText")} isAfterApp={isAfterApp}>
         <form method="post" action={path} class="actions">
           <input type="hidden" name="form_token" value={token} />
           <button type="submit" id="make-codes">
-            {t("makeCodes")}
+            {t("factor.makeCodes")}
           </button>
           <a class="button quiet" href="/account" id="cancel">
-            {t("back")}
+            {t("factor.back")}
           </a>
         </form>
       </CodesPage>,
@@ -66,12 +63,12 @@ export function makeCodes(at: PageRequest): Promise<Response> {
     });
     wakeAuditLog(context);
     const frame = frameOf(context, request);
-    const t = createTranslator(factorMessages, frame.t.language);
+    const { t } = frame;
     return respondPage(
-      <CodesPage frame={frame} title={t("codesTitle")} text={t("codesText")}>
+      <CodesPage frame={frame} title={t("factor.codesTitle")} text={t("factor.codesText")}>
         <RecoveryCodeList frame={frame} username={username} codes={codes}>
           <a class="button quiet" href="/account" id="done">
-            {t("done")}
+            {t("factor.done")}
           </a>
         </RecoveryCodeList>
       </CodesPage>,
@@ -97,7 +94,7 @@ function CodesPage(props: {
     <Layout {...props.frame} title={props.title} account>
       {props.isAfterApp && (
         <p class="note good" role="status">
-          {createTranslator(accountMessages, props.frame.t.language)("account.appAdded")}
+          {props.frame.t("account.appAdded")}
         </p>
       )}
       <div class="head">

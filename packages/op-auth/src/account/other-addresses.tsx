@@ -5,7 +5,6 @@
  */
 
 import { redirect } from "@edge-op/pages/respond-page";
-import { createTranslator } from "@edge-op/pages/translator";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { takeBackLinkTo, takeBackMs } from "@edge-op/shared/mail/sealed-links";
@@ -21,7 +20,6 @@ import { requireAddressLevel } from "./change-address.tsx";
 import { isOwnAddress, mainChange, mostAddresses, setClaims } from "./commit-address.ts";
 import { confirmation, named } from "./confirm-removal.tsx";
 import { asPersonPosting, mayChangeNow } from "./require-person.ts";
-import { addressMessages } from "./section-messages.ts";
 
 export const primaryPath = "/account/address/primary";
 export const removePath = "/account/address/remove";
@@ -102,16 +100,16 @@ export const makePrimary = changeOther(commitPrimary, "address-changed");
 export const removeOtherAddress = changeOther(commitRemoval, "address-removed");
 
 function confirmOther(action: string, texts: "primary" | "remove") {
-  return confirmation("address", async (at, person, { t: { language } }) => {
+  return confirmation("address", async (at, person, { t }) => {
     const key = named(at, "address");
     const elsewhere = await requireAddressLevel(at, person, `${action}?${new URLSearchParams({ address: key })}`);
     if (elsewhere !== undefined) return elsewhere;
     const other = await findOther(at, person.user, key);
     if (other === undefined) return undefined;
-    const t = createTranslator(addressMessages, language);
     const { address } = other;
     return {
-      ...{ action, title: t(`${texts}Title`), text: t(`${texts}Text`, { address }), submit: t(`${texts}Submit`) },
+      ...{ action, title: t(`addresses.${texts}Title`), text: t(`addresses.${texts}Text`, { address }) },
+      submit: t(`addresses.${texts}Submit`),
       effect: texts === "remove" ? "removal" : "change",
     };
   });

@@ -2,7 +2,6 @@ import { identifyBrowser } from "@edge-op/pages/cookies";
 import { formToken, requireFormToken } from "@edge-op/pages/form-token";
 import { MessagePage } from "@edge-op/pages/message-pages";
 import { respondPage } from "@edge-op/pages/respond-page";
-import { createTranslator } from "@edge-op/pages/translator";
 import { readForm } from "@edge-op/shared/http/read-form";
 import { openResetLink, type ResetLink, resetPath } from "@edge-op/shared/mail/sealed-links";
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
@@ -11,7 +10,6 @@ import { frameOf, type PageRequest } from "../pages/frame.ts";
 import { findRecoverable } from "../passwords/find-recovering.ts";
 import { newFlow } from "../step/sealed-flow.ts";
 import { ConfirmPage } from "./account-parts.tsx";
-import { resetMessages } from "./section-messages.ts";
 
 /**
  * **The page of the link that an administrator has mailed.** It changes nothing, so a program that opens links does not use it up. Cost: 1 D1 call; 0
@@ -22,13 +20,13 @@ export async function showReset(at: PageRequest): Promise<Response> {
   const token = new URL(request.url).searchParams.get("token") ?? "";
   if ((await findProof(at, token)) === undefined) return showGone(at);
   const frame = frameOf(context, request);
-  const t = createTranslator(resetMessages, frame.t.language);
+  const { t } = frame;
   const browser = await identifyBrowser(context, request);
   const view = {
     ...{
-      title: t("resetTitle"),
-      text: t("resetText"),
-      submit: t("resetSubmit"),
+      title: t("reset.title"),
+      text: t("reset.text"),
+      submit: t("reset.submit"),
       action: resetPath,
       effect: "change" as const,
     },
@@ -66,8 +64,8 @@ function proofOf({ sub, key, controlVersion }: ResetLink, atMs: number): Proof {
 
 async function showGone({ context, request }: PageRequest): Promise<Response> {
   const frame = frameOf(context, request);
-  const t = createTranslator(resetMessages, frame.t.language);
-  const link = { href: "/account", text: t("toAccount") };
-  const page = <MessagePage frame={frame} title={t("resetTitle")} text={t("resetGone")} link={link} sign="ended" />;
+  const { t } = frame;
+  const link = { href: "/account", text: t("reset.toAccount") };
+  const page = <MessagePage frame={frame} title={t("reset.title")} text={t("reset.gone")} link={link} sign="ended" />;
   return respondPage(page, { status: 400 });
 }

@@ -1,7 +1,6 @@
 import { identifyBrowser } from "@edge-op/pages/cookies";
 import { MessagePage } from "@edge-op/pages/message-pages";
 import { respondPage } from "@edge-op/pages/respond-page";
-import { createTranslator } from "@edge-op/pages/translator";
 import { readForm } from "@edge-op/shared/http/read-form";
 import { takeBackPath } from "@edge-op/shared/mail/sealed-links";
 import { proceed } from "../flow/proceed.ts";
@@ -9,7 +8,6 @@ import { frameOf, type PageRequest } from "../pages/frame.ts";
 import { WriteRefused } from "../session/write-as.ts";
 import { newFlow } from "../step/sealed-flow.ts";
 import { ConfirmPage } from "./account-parts.tsx";
-import { accountMessages } from "./messages.ts";
 import { type Change, findChange, takeBack } from "./take-back.ts";
 
 /** **The page of the link that takes a change back.** It changes nothing, so a program that opens links takes nothing back. Cost: 1 D1 call. */
@@ -18,7 +16,7 @@ export async function showTakeBack({ context, request }: PageRequest): Promise<R
   const change = await findChange(context, sealed);
   if (change === undefined || sealed === undefined) return respondGone({ context, request });
   const frame = frameOf(context, request);
-  const t = createTranslator(accountMessages, frame.t.language);
+  const { t } = frame;
   const view = {
     title: t("takeBack.title"),
     text: t("takeBack.text", { address: change.address }),
@@ -56,7 +54,7 @@ async function takeBackOnce(context: PageRequest["context"], change: Change): Pr
 
 function respondGone({ context, request }: Pick<PageRequest, "context" | "request">): Promise<Response> {
   const frame = frameOf(context, request);
-  const t = createTranslator(accountMessages, frame.t.language);
+  const { t } = frame;
   const link = { href: "/account", text: t("takeBack.toAccount") };
   const page = (
     <MessagePage frame={frame} title={t("takeBack.title")} text={t("takeBack.gone")} link={link} sign="ended" />

@@ -1,11 +1,10 @@
 import { Layout } from "@edge-op/pages/layout";
-import { createTranslator, type Translator } from "@edge-op/pages/translator";
 import { CodeField } from "../factors/app-setup.tsx";
 import { describeWait } from "../pages/describe-values.ts";
 import { HiddenFields, invalidIf, type OtherWay, OtherWays } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
+import type { AuthTranslator } from "../pages/messages.ts";
 import type { MailedCode, Problem } from "../step/flow.ts";
-import { type MailedCodeText, mailedCodeMessages } from "./messages.ts";
 
 /** The faults of an address or a code, as a flow keeps them: `refused` with one of these as its method. */
 export const codeFaults = ["invalidAddress", "wrong", "expired", "over"] as const;
@@ -40,11 +39,13 @@ type Forms = { readonly action: string; readonly fields: Readonly<Record<string,
 
 export function CodeProblemNote({ frame, problem }: { readonly frame: AuthPageFrame; readonly problem: CodeProblem }) {
   if (problem === undefined) return null;
-  const t = createTranslator(mailedCodeMessages, frame.t.language);
+  const { t } = frame;
   const isThrottled = problem.kind === "throttled";
   return (
     <p class="note bad" role="alert" id="problem">
-      {isThrottled ? t("throttled", { wait: describeWait(t.language, problem.seconds) }) : t(problem.kind)}
+      {isThrottled
+        ? t("code.throttled", { wait: describeWait(t.language, problem.seconds) })
+        : t(`code.${problem.kind}`)}
     </p>
   );
 }
@@ -85,14 +86,14 @@ export function AddressForm(props: {
   readonly isInvalid: boolean;
 }) {
   const { frame, form, address = "", isInvalid } = props;
-  const t = createTranslator(mailedCodeMessages, frame.t.language);
+  const { t } = frame;
   return (
     <form method="post" action={form.action}>
       <HiddenFields fields={form.fields} />
-      <AddressField label={t("address")} address={address} isInvalid={isInvalid} autofocus />
+      <AddressField label={t("code.address")} address={address} isInvalid={isInvalid} autofocus />
       <div class="actions">
         <button type="submit" id="send-code">
-          {t("send")}
+          {t("code.send")}
         </button>
       </div>
     </form>
@@ -117,26 +118,26 @@ export interface CodePageView {
  * (another address) or `cancel`.
  */
 export function CodePage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: CodePageView }) {
-  const t = createTranslator(mailedCodeMessages, frame.t.language);
+  const { t } = frame;
   const { form, mailed, problem, canCancel, isOfAccount = false, demanded } = view;
   const isWrong = problem !== undefined && problem.kind !== "throttled";
   const invalid = invalidIf(isWrong);
   return (
-    <Layout {...frame} title={t("codeTitle")} account={isOfAccount}>
+    <Layout {...frame} title={t("code.title")} account={isOfAccount}>
       <div class="head">
-        <h1>{t("codeTitle")}</h1>
+        <h1>{t("code.title")}</h1>
         {demanded && <p class="muted">{demanded.text}</p>}
         {mailed && <p class="muted">{describeSent(t, mailed)}</p>}
-        {mailed && <p class="muted small">{t("sentHint")}</p>}
+        {mailed && <p class="muted small">{t("code.sentHint")}</p>}
       </div>
       <CodeProblemNote frame={frame} problem={problem} />
       {mailed && problem?.kind !== "over" && (
         <form method="post" action={form.action}>
           <HiddenFields fields={form.fields} />
-          <CodeField id="code" label={t("code")} invalid={invalid} />
+          <CodeField id="code" label={t("code.code")} invalid={invalid} />
           <div class="actions">
             <button type="submit" id="confirm-code">
-              {t("submit")}
+              {t("code.submit")}
             </button>
           </div>
         </form>
@@ -144,15 +145,17 @@ export function CodePage({ frame, view }: { readonly frame: AuthPageFrame; reado
       <div class="actions">
         {demanded && problem?.kind === "over" && (
           <a class="button quiet" href={demanded.restart} id="restart">
-            {t("restart")}
+            {t("code.restart")}
           </a>
         )}
         <OtherWays
           frame={frame}
           form={form}
           ways={[
-            problem?.kind === "over" ? undefined : { name: "again", value: "1", id: "another-code", text: t("again") },
-            demanded?.other ?? { name: "other", value: "1", id: "other-address", text: t("other") },
+            problem?.kind === "over"
+              ? undefined
+              : { name: "again", value: "1", id: "another-code", text: t("code.again") },
+            demanded?.other ?? { name: "other", value: "1", id: "other-address", text: t("code.other") },
           ]}
           canCancel={canCancel}
         />
@@ -162,7 +165,7 @@ export function CodePage({ frame, view }: { readonly frame: AuthPageFrame; reado
 }
 
 /** An address that the person did not type is not told in whole: they have proven no more than a password. */
-function describeSent(t: Translator<MailedCodeText>, { purpose, address }: MailedCode): string {
+function describeSent(t: AuthTranslator, { purpose, address }: MailedCode): string {
   const shown = purpose === "sign-in" ? `${address.slice(0, 1)}…${address.slice(address.indexOf("@"))}` : address;
-  return t(purpose === "recover" ? "sentRecover" : "sent", { address: shown });
+  return t(purpose === "recover" ? "code.sentRecover" : "code.sent", { address: shown });
 }

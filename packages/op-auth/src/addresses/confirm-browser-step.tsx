@@ -1,9 +1,7 @@
 import { respondPage } from "@edge-op/pages/respond-page";
-import { createTranslator } from "@edge-op/pages/translator";
 import { findAuthentication } from "@edge-op/protocol/oauth/authentication-context";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { verifiedAddress } from "@edge-op/shared/users/user-addresses";
-import { factorMessages } from "../factors/messages.ts";
 import { frameOf } from "../pages/frame.ts";
 import { type Flow, pendingProofs } from "../step/flow.ts";
 import { mfaAcr } from "../step/second-factor.ts";
@@ -12,7 +10,6 @@ import { findAllowed, localesOf, stepFrame } from "../step/step-request.ts";
 import { CodePage, codeProblemOf, respondingTo } from "./code-page.tsx";
 import { judgeCode } from "./find-by-address.ts";
 import { requestCode } from "./mailed-code.ts";
-import { confirmBrowserMessages } from "./messages.ts";
 
 /** **A mailed code beside a password in a browser that is new to the person** (`NEW_BROWSER=code`). */
 export const confirmBrowserStep: Step = {
@@ -57,7 +54,7 @@ async function beginConfirmBrowser(at: BegunFlow, sub: string): Promise<Pick<Flo
 async function showConfirmBrowser(at: StepPageRequest): Promise<Response> {
   const { context, authorization, form, flow, restart } = at;
   const frame = stepFrame(at);
-  const { language } = frame.t;
+  const { t } = frame;
   const problem = codeProblemOf(flow.problem, context.arrivedAtMs);
   const { mailed } = flow.marks;
   const view = {
@@ -67,12 +64,12 @@ async function showConfirmBrowser(at: StepPageRequest): Promise<Response> {
     canCancel: authorization !== undefined,
     demanded: {
       restart,
-      text: createTranslator(confirmBrowserMessages, language)("text"),
+      text: t("newBrowser.text"),
       other: {
         name: "account",
         value: "other",
         id: "other-account",
-        text: createTranslator(factorMessages, language)("other"),
+        text: t("factor.other"),
       },
     },
   };

@@ -1,6 +1,5 @@
 import { Layout } from "@edge-op/pages/layout";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
-import { createTranslator } from "@edge-op/pages/translator";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { parseEmailAddress } from "@edge-op/shared/users/user-addresses";
 import { OtherWays } from "../pages/form-parts.tsx";
@@ -11,7 +10,6 @@ import { formLeaves, leaveByDomain } from "../upstream/discovery.ts";
 import { AddressForm, CodePage, CodeProblemNote, codeProblemOf, respondingTo } from "./code-page.tsx";
 import { judgeCode } from "./find-by-address.ts";
 import { requestCode } from "./mailed-code.ts";
-import { recoverMessages } from "./messages.ts";
 
 /**
  * **The first step to a new password**: an address, then the code that was mailed to it. A person chooses it on the sign-in page. Its proof signs
@@ -39,15 +37,15 @@ async function showRecover(at: StepPageRequest): Promise<Response> {
     const view = { form, mailed, problem, canCancel: authorization !== undefined };
     return respondPage(<CodePage frame={frame} view={view} />, options);
   }
-  const t = createTranslator(recoverMessages, frame.t.language);
+  const { t } = frame;
   const isInvalid = problem?.kind === "invalidAddress";
   // A name that was typed on the sign-in page may be an address.
   const address = isInvalid ? flow.typed : parseEmailAddress(flow.typed ?? "")?.address;
   const page = (
-    <Layout {...frame} title={t("title")}>
+    <Layout {...frame} title={t("recover.title")}>
       <div class="head">
-        <h1>{t("title")}</h1>
-        <p class="muted">{t("text")}</p>
+        <h1>{t("recover.title")}</h1>
+        <p class="muted">{t("recover.text")}</p>
       </div>
       <CodeProblemNote frame={frame} problem={problem} />
       <AddressForm frame={frame} form={form} address={address} isInvalid={isInvalid} />

@@ -1,11 +1,10 @@
 import type { Language, TextLanguage } from "@edge-op/pages/languages";
-import type { Translator } from "@edge-op/pages/translator";
 import { namesOf } from "@edge-op/protocol/encoding/names-of";
 import { adminAudience } from "@edge-op/protocol/oauth/admin-scope";
 import { rbacScopes, scopeClaims } from "@edge-op/protocol/oauth/scope-claims";
 import type { Resource } from "@edge-op/shared/resources/resource";
 import type { MappedAttribute } from "@edge-op/shared/users/attributes";
-import type { MessageKey } from "../pages/messages.ts";
+import type { AuthTranslator } from "../pages/messages.ts";
 
 /** A message `scope.…` describes each. */
 const describedScopes = ["openid", ...namesOf(scopeClaims), ...rbacScopes, "offline_access"] as const;
@@ -83,7 +82,7 @@ function wordsOf(metadata: Resource["metadata"] | undefined, identifier: string,
 
 /** `resources` and `attributes` are those that the item may name. A resource that no longer exists is shown by its identifier. */
 export function describeAllowance(
-  t: Translator<MessageKey>,
+  t: AuthTranslator,
   item: string,
   resources: readonly Resource[] = [],
   attributes: readonly MappedAttribute[] = [],

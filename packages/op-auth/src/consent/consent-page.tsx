@@ -2,7 +2,6 @@ import { ClientMark } from "@edge-op/pages/client-mark";
 import { Layout } from "@edge-op/pages/layout";
 import { accountName, displayName, Person } from "@edge-op/pages/person";
 import { respondPage } from "@edge-op/pages/respond-page";
-import { createTranslator, type Translator } from "@edge-op/pages/translator";
 import { type Client, isPublicClient } from "@edge-op/shared/clients/client";
 import type { Resource } from "@edge-op/shared/resources/resource";
 import type { MappedAttribute } from "@edge-op/shared/users/attributes";
@@ -10,12 +9,12 @@ import type { User } from "@edge-op/shared/users/user";
 import { ClientLinks, type ClientPages, describeClient } from "../pages/describe-client.tsx";
 import { HiddenFields } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
+import type { AuthTranslator } from "../pages/messages.ts";
 import type { StepForm, StepPageRequest } from "../step/step.ts";
 import { stepFrame } from "../step/step-request.ts";
 import { AllowanceList } from "./allowance-list.tsx";
 import { adminResource } from "./allowances.ts";
 import { type DescribedDetail, describeDetails } from "./describe-details.ts";
-import { type ConsentText, consentMessages } from "./messages.ts";
 import { releasedAttributes, requestedAllowances } from "./requested-access.ts";
 
 interface ConsentView {
@@ -57,7 +56,7 @@ export async function showConsent(at: StepPageRequest): Promise<Response> {
 }
 
 function ConsentPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: ConsentView }) {
-  const t = createTranslator(consentMessages, frame.t.language);
+  const { t } = frame;
   const { client, user } = view;
   return (
     <Layout {...frame} title={t("consent.title")}>
@@ -97,7 +96,7 @@ function ConsentPage({ frame, view }: { readonly frame: AuthPageFrame; readonly 
 }
 
 /** People recognise hosts better than names: anyone may give an application any name. */
-function Source({ t, source }: { readonly t: Translator<ConsentText>; readonly source: ClientSource }) {
+function Source({ t, source }: { readonly t: AuthTranslator; readonly source: ClientSource }) {
   return (
     <>
       <p class="note source" id="client-source">

@@ -3,7 +3,6 @@ import { identifyBrowser } from "@edge-op/pages/cookies";
 import { formToken, requireFormToken } from "@edge-op/pages/form-token";
 import { MessagePage } from "@edge-op/pages/message-pages";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
-import { createTranslator } from "@edge-op/pages/translator";
 import type { WaitingDevice } from "@edge-op/shared/codes/device-code-rpc";
 import { formatUserCode, readUserCode } from "@edge-op/shared/codes/user-code";
 import { settle } from "@edge-op/shared/control/settle";
@@ -23,7 +22,6 @@ import { signInFor } from "../step/sealed-flow.ts";
 import { mfaAcr, neededFactor } from "../step/second-factor.ts";
 import { approveDevice } from "./approve-device.ts";
 import { ConfirmDevicePage, EnterCodePage } from "./device-pages.tsx";
-import { deviceMessages } from "./messages.ts";
 import { findWaitingDevice, readDeviceAuthorization } from "./waiting-device.ts";
 
 /**
@@ -100,10 +98,10 @@ type Problem = Exclude<Awaited<ReturnType<typeof findWaitingDevice>>, { readonly
 
 async function enterCode(at: PageRequest, typed?: string, problem?: Problem): Promise<Response> {
   const frame = frameOf(at.context, at.request);
-  const t = createTranslator(deviceMessages, frame.t.language);
+  const { t } = frame;
   const isThrottled = problem?.kind === "throttled";
   const text = isThrottled
-    ? t("throttled", { wait: describeWait(t.language, problem.seconds) })
+    ? t("signIn.throttled", { wait: describeWait(t.language, problem.seconds) })
     : problem && t("device.invalid");
   return respondPage(<EnterCodePage frame={frame} view={{ typed, problem: text }} />, {
     status: problem === undefined ? 200 : isThrottled ? 429 : 400,
@@ -185,6 +183,6 @@ async function lacksSecondFactor(
 
 function showResult({ context, request }: PageRequest, result: "allowed" | "denied"): Promise<Response> {
   const frame = frameOf(context, request);
-  const t = createTranslator(deviceMessages, frame.t.language);
+  const { t } = frame;
   return respondPage(<MessagePage frame={frame} title={t(`device.${result}Title`)} text={t(`device.${result}Text`)} />);
 }

@@ -2,7 +2,6 @@ import type { Script } from "@edge-op/pages/assets";
 import { ClientMark } from "@edge-op/pages/client-mark";
 import { Layout } from "@edge-op/pages/layout";
 import { accountName, displayName, Person } from "@edge-op/pages/person";
-import { createTranslator, type Translator } from "@edge-op/pages/translator";
 import { formatUserCode } from "@edge-op/shared/codes/user-code";
 import type { Resource } from "@edge-op/shared/resources/resource";
 import type { Place } from "@edge-op/shared/sessions/user-sessions";
@@ -14,7 +13,7 @@ import { codeFieldLength } from "../factors/app-setup.tsx";
 import { ClientLinks, type ClientPages } from "../pages/describe-client.tsx";
 import { describePlace } from "../pages/describe-values.ts";
 import type { AuthPageFrame } from "../pages/frame.ts";
-import { type DeviceText, deviceMessages } from "./messages.ts";
+import type { AuthTranslator } from "../pages/messages.ts";
 
 export interface EnterCodeView {
   /** The code as typed by the user. */
@@ -24,7 +23,7 @@ export interface EnterCodeView {
 
 /** **The page for the code.** The field takes the code with or without dash, in any case. */
 export function EnterCodePage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: EnterCodeView }) {
-  const t = createTranslator(deviceMessages, frame.t.language);
+  const { t } = frame;
   const { typed, problem } = view;
   return (
     <Layout {...frame} title={t("device.title")} scripts={[userCodeScript]} account>
@@ -90,7 +89,7 @@ export function ConfirmDevicePage({
   readonly frame: AuthPageFrame;
   readonly view: ConfirmDeviceView;
 }) {
-  const t = createTranslator(deviceMessages, frame.t.language);
+  const { t } = frame;
   const { client, user, userCode } = view;
   return (
     <Layout {...frame} title={t("device.confirm")} account>
@@ -128,7 +127,7 @@ export function ConfirmDevicePage({
   );
 }
 
-function describeOrigin(t: Translator<DeviceText>, { place, minutes }: ConfirmDeviceView): string {
+function describeOrigin(t: AuthTranslator, { place, minutes }: ConfirmDeviceView): string {
   const named = describePlace(t.language, place);
   const values = { ago: new Intl.RelativeTimeFormat(t.language, { numeric: "auto" }).format(-minutes, "minute") };
   return named === undefined ? t("device.ago", values) : t("device.from", { ...values, place: named });

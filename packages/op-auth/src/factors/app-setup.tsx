@@ -1,6 +1,4 @@
 import type { Browser } from "@edge-op/pages/cookies";
-import type { Language } from "@edge-op/pages/languages";
-import { createTranslator } from "@edge-op/pages/translator";
 import { encodeBase32 } from "@edge-op/protocol/encoding/base32";
 import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
@@ -10,12 +8,12 @@ import type { User } from "@edge-op/shared/users/user";
 import { encode } from "uqr";
 import { HiddenFields, invalidIf } from "../pages/form-parts.tsx";
 import type { PageRequest } from "../pages/frame.ts";
+import type { AuthTranslator } from "../pages/messages.ts";
 import type { AuthEnv } from "../runtime/auth-env.ts";
 import { readDeployment } from "../runtime/deployment.ts";
 import { rememberBrowser } from "../session/known-browser.ts";
 import { type Basis, writeAs } from "../session/write-as.ts";
 import { insertTotp } from "./factor-store.ts";
-import { factorMessages } from "./messages.ts";
 import { pageSecret } from "./recovery-codes.ts";
 import { matchTotp, otpauthUri, readTotpCode } from "./totp.ts";
 import { codeWayIn } from "./verify-code.ts";
@@ -85,35 +83,34 @@ async function secretOf(
 }
 
 interface SetupAppView {
-  readonly language: Language;
+  readonly t: AuthTranslator;
   readonly setupKey: SetupKey;
   readonly form: { readonly action: string; readonly fields: Readonly<Record<string, string>> };
   readonly isRefused: boolean;
 }
 
 /** **The key of a new app**, as a QR code, as a link and as text, and the form that confirms it with a code. */
-export function SetupApp({ language, setupKey, form, isRefused }: SetupAppView) {
-  const t = createTranslator(factorMessages, language);
+export function SetupApp({ t, setupKey, form, isRefused }: SetupAppView) {
   const invalid = invalidIf(isRefused);
   return (
     <>
-      <p>{t("scan")}</p>
-      <QrCode text={setupKey.uri} label={t("qr")} />
+      <p>{t("factor.scan")}</p>
+      <QrCode text={setupKey.uri} label={t("factor.qr")} />
       <p class="center small">
         <a href={setupKey.uri} id="open-app">
-          {t("openApp")}
+          {t("factor.openApp")}
         </a>
       </p>
-      <p class="muted small">{t("key")}</p>
+      <p class="muted small">{t("factor.key")}</p>
       <p class="secret" id="key">
         {setupKey.text}
       </p>
       <form method="post" action={form.action}>
         <HiddenFields fields={form.fields} />
-        <CodeField id="code" label={t("confirmCode")} invalid={invalid} />
+        <CodeField id="code" label={t("factor.confirmCode")} invalid={invalid} />
         <div class="actions">
           <button type="submit" id="add-app">
-            {t("add")}
+            {t("factor.add")}
           </button>
         </div>
       </form>

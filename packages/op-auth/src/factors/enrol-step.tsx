@@ -1,14 +1,12 @@
 import { Layout } from "@edge-op/pages/layout";
 import { displayName, Person } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
-import { createTranslator } from "@edge-op/pages/translator";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { OtherWays } from "../pages/form-parts.tsx";
 import { neededFactor } from "../step/second-factor.ts";
 import type { Step, StepInput, StepPageRequest, StepRequest, StepResult, StepState } from "../step/step.ts";
 import { findAllowed, findBasis, findSubject, stepFrame } from "../step/step-request.ts";
 import { confirmSetup, SetupApp, setupKey } from "./app-setup.tsx";
-import { factorMessages } from "./messages.ts";
 
 /** **Setting up an authenticator app**, by a person who needs a second factor and has none. Its first code is the proof. */
 export const enrolStep: Step = {
@@ -32,24 +30,23 @@ async function showEnrol(at: StepPageRequest): Promise<Response> {
   const user = await findSubject(at);
   if (user === undefined) return redirect(restart);
   const frame = stepFrame(at);
-  const { language } = frame.t;
-  const t = createTranslator(factorMessages, language);
+  const { t } = frame;
   const isRefused = flow.problem?.kind === "refused";
   const key = await setupKey(context, { user, browser, id: flow.fid });
   const name = displayName(user);
   const page = (
-    <Layout {...frame} title={t("enrolTitle")}>
+    <Layout {...frame} title={t("factor.enrolTitle")}>
       <div class="head">
-        <h1>{t("enrolTitle")}</h1>
-        <p class="muted">{t("enrolText")}</p>
+        <h1>{t("factor.enrolTitle")}</h1>
+        <p class="muted">{t("factor.enrolText")}</p>
         <Person name={name} text={name} />
       </div>
       {isRefused && (
         <p class="note bad" role="alert" id="problem">
-          {t("setUpRefused")}
+          {t("factor.setUpRefused")}
         </p>
       )}
-      <SetupApp language={language} setupKey={key} form={form} isRefused={isRefused} />
+      <SetupApp t={t} setupKey={key} form={form} isRefused={isRefused} />
       {authorization && <OtherWays frame={frame} form={form} canCancel />}
     </Layout>
   );

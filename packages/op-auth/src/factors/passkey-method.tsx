@@ -1,11 +1,9 @@
-import { createTranslator } from "@edge-op/pages/translator";
 import { acrValuesOf, passkeyMethods } from "@edge-op/protocol/oauth/authentication-context";
 import { listPasskeys, type Passkey } from "@edge-op/shared/users/credentials";
 import type { PublicKeyCredentialRequestOptionsJSON } from "@simplewebauthn/server";
 import { HiddenFields } from "../pages/form-parts.tsx";
 import type { SignInMethod, SignInMethodView } from "../step/sign-in-method.ts";
 import type { StepRequest } from "../step/step.ts";
-import { passkeyMessages } from "./messages.ts";
 import { challengeOf, describeCredentials, relyingParty } from "./passkey-ceremony.ts";
 import { NoPasskeys, PasskeySignal } from "./passkey-parts.tsx";
 import { passkeyScript } from "./passkey-script.ts";
@@ -22,7 +20,6 @@ export const passkeyMethod: SignInMethod = {
   field: "credential",
   scripts: [passkeyScript],
   placement: "button",
-  texts: passkeyMessages,
   render: async (at, view) => {
     const passkeys = view.account && (await listPasskeys(at.context.env.DB, view.account.sub));
     if (passkeys?.length === 0) return undefined;
@@ -51,20 +48,20 @@ async function passkeySignInOptions({ context, flow }: StepRequest, allowed: rea
 }
 
 function PasskeyButton({ view, options }: { readonly view: SignInMethodView; readonly options: string }) {
-  const t = createTranslator(passkeyMessages, view.language);
+  const { t } = view;
   return (
     <>
       {view.isAlternative && (
         <p class="or" data-with-passkey hidden>
-          {t("or")}
+          {t("passkey.or")}
         </p>
       )}
-      {!view.isAlternative && <NoPasskeys language={view.language} />}
+      {!view.isAlternative && <NoPasskeys t={t} />}
       <form method="post" action={view.form.action} data-passkey="get" data-options={options} hidden>
         <HiddenFields fields={view.form.fields} />
         <input type="hidden" name="credential" value="" />
         <button type="submit" class={view.isAlternative ? "quiet" : ""} id="passkey">
-          {t("submit")}
+          {t("passkey.submit")}
         </button>
       </form>
     </>

@@ -1,18 +1,16 @@
-import type { Language } from "@edge-op/pages/languages";
 import { displayName } from "@edge-op/pages/person";
-import { createTranslator } from "@edge-op/pages/translator";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { Passkey } from "@edge-op/shared/users/credentials";
 import type { User } from "@edge-op/shared/users/user";
+import type { AuthTranslator } from "../pages/messages.ts";
 import type { AuthEnv } from "../runtime/auth-env.ts";
-import { passkeyMessages } from "./messages.ts";
 import { relyingParty, userHandle } from "./passkey-ceremony.ts";
 
 /** **Why a page offers no passkey**, in a browser without WebAuthn: the script shows it in place of the button. */
-export function NoPasskeys({ language }: { readonly language: Language }) {
+export function NoPasskeys({ t }: { readonly t: AuthTranslator }) {
   return (
     <p class="muted small" data-no-passkeys hidden>
-      {createTranslator(passkeyMessages, language)("unsupported")}
+      {t("passkey.unsupported")}
     </p>
   );
 }

@@ -2,7 +2,6 @@ import { ClientMark } from "@edge-op/pages/client-mark";
 import { Layout } from "@edge-op/pages/layout";
 import { displayName, Person } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
-import { createTranslator } from "@edge-op/pages/translator";
 import { type Factors, findFactors } from "@edge-op/shared/users/factors";
 import type { User } from "@edge-op/shared/users/user";
 import type { Child } from "hono/jsx";
@@ -10,11 +9,11 @@ import { describeClient } from "../pages/describe-client.tsx";
 import { describeWait } from "../pages/describe-values.ts";
 import { HiddenFields, invalidIf, OtherWays } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
+import type { AuthTranslator } from "../pages/messages.ts";
 import { isRecovering } from "../step/second-factor.ts";
 import type { StepForm, StepPageRequest } from "../step/step.ts";
 import { findSubject, stepFrame } from "../step/step-request.ts";
 import { CodeField, codeFieldLength } from "./app-setup.tsx";
-import { factorMessages } from "./messages.ts";
 import { passkeyMethod } from "./passkey-method.tsx";
 import { offeredDays } from "./remembered-device.ts";
 
@@ -44,14 +43,12 @@ export async function showProveMore(at: StepPageRequest): Promise<Response> {
   const factors = user && (await findFactors(context.env.DB, user.sub));
   if (user === undefined || factors === undefined) return redirect(restart);
   const frame = stepFrame(at);
-  const { language } = frame.t;
+  const { t } = frame;
   const others = { username: undefined, isRefused: false, isAlternative: factors.totp || factors.recoveryCodes };
   const view: ProveMoreView = {
     ...{ form, user, factors },
     client: authorization && (await describeClient(context, isolate, authorization.client)),
-    passkey: factors.passkeys
-      ? await passkeyMethod.render(at, { language, form, account: user, ...others })
-      : undefined,
+    passkey: factors.passkeys ? await passkeyMethod.render(at, { t, form, account: user, ...others }) : undefined,
     problem: problemOf(at),
     isRecovering: isRecovering(at.flow),
     rememberDays: offeredDays(at),
@@ -73,38 +70,38 @@ function problemOf({ flow: { problem }, context }: StepPageRequest): ProveMoreVi
 }
 
 function ProveMorePage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: ProveMoreView }) {
-  const t = createTranslator(factorMessages, frame.t.language);
+  const { t } = frame;
   const { form, client, user, factors, passkey, problem, rememberDays, isRecovering } = view;
   const hasCode = factors.totp || factors.recoveryCodes;
   const isWrong = problem?.kind === "refused" && !problem.isPasskey;
   const invalid = invalidIf(isWrong);
   const name = displayName(user);
   return (
-    <Layout {...frame} title={t("title")} scripts={passkey === undefined ? [] : passkeyMethod.scripts}>
+    <Layout {...frame} title={t("factor.title")} scripts={passkey === undefined ? [] : passkeyMethod.scripts}>
       <div class="head">
         {client && <ClientMark name={client.name} logoUri={client.logoUri} />}
-        <h1>{t("title")}</h1>
-        <p class="muted">{t(!isRecovering ? "text" : hasCode ? "recoverText" : "recoverOther")}</p>
+        <h1>{t("factor.title")}</h1>
+        <p class="muted">{t(!isRecovering ? "factor.text" : hasCode ? "factor.recoverText" : "factor.recoverOther")}</p>
         <Person name={name} text={name} />
       </div>
       {problem && (
         <p class="note bad" role="alert" id="problem">
           {problem.kind === "throttled"
-            ? frame.t("throttled", { wait: describeWait(frame.t.language, problem.seconds) })
-            : t(problem.isPasskey ? "refusedPasskey" : "refused")}
+            ? frame.t("signIn.throttled", { wait: describeWait(frame.t.language, problem.seconds) })
+            : t(problem.isPasskey ? "factor.refusedPasskey" : "factor.refused")}
         </p>
       )}
       <p class="note bad" role="alert" data-passkey-failure hidden>
-        {t("refusedPasskey")}
+        {t("factor.refusedPasskey")}
       </p>
       {factors.totp && (
         <form method="post" action={form.action}>
           <HiddenFields fields={form.fields} />
-          <CodeField id="code" label={t("code")} invalid={invalid} />
+          <CodeField id="code" label={t("factor.code")} invalid={invalid} />
           <Remember t={t} id="remember" days={rememberDays} />
           <div class="actions">
             <button type="submit" id="confirm">
-              {t("submit")}
+              {t("factor.submit")}
             </button>
           </div>
         </form>
@@ -115,7 +112,7 @@ function ProveMorePage({ frame, view }: { readonly frame: AuthPageFrame; readonl
         <OtherWays
           frame={frame}
           form={form}
-          ways={[{ name: "account", value: "other", id: "other-account", text: t("other") }]}
+          ways={[{ name: "account", value: "other", id: "other-account", text: t("factor.other") }]}
           canCancel={client !== undefined}
         />
       </div>
@@ -123,10 +120,8 @@ function ProveMorePage({ frame, view }: { readonly frame: AuthPageFrame; readonl
   );
 }
 
-type Texts = ReturnType<typeof createTranslator<keyof (typeof factorMessages)["en"]>>;
-
 function RecoveryForm(props: {
-  readonly t: Texts;
+  readonly t: AuthTranslator;
   readonly form: StepForm;
   readonly isOpen: boolean;
   readonly days: number;
@@ -134,10 +129,10 @@ function RecoveryForm(props: {
   const { t, form } = props;
   return (
     <details class="top" open={props.isOpen}>
-      <summary>{t("recovery")}</summary>
+      <summary>{t("factor.recovery")}</summary>
       <form method="post" action={form.action}>
         <HiddenFields fields={form.fields} />
-        <label for="recovery-code">{t("recoveryCode")}</label>
+        <label for="recovery-code">{t("factor.recoveryCode")}</label>
         <input
           id="recovery-code"
           name="code"
@@ -151,7 +146,7 @@ function RecoveryForm(props: {
         <Remember t={t} id="remember-recovery" days={props.days} />
         <div class="actions">
           <button type="submit" class="quiet" id="confirm-recovery">
-            {t("submit")}
+            {t("factor.submit")}
           </button>
         </div>
       </form>
@@ -159,12 +154,12 @@ function RecoveryForm(props: {
   );
 }
 
-function Remember({ t, id, days }: { readonly t: Texts; readonly id: string; readonly days: number }) {
+function Remember({ t, id, days }: { readonly t: AuthTranslator; readonly id: string; readonly days: number }) {
   if (days === 0) return null;
   return (
     <label class="check" for={id}>
       <input type="checkbox" id={id} name="remember" value="1" />
-      {t("remember", { days })}
+      {t("factor.remember", { days })}
     </label>
   );
 }

@@ -1,7 +1,6 @@
 import { Layout } from "@edge-op/pages/layout";
 import { displayName, Person } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
-import { createTranslator } from "@edge-op/pages/translator";
 import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { Form } from "@edge-op/shared/http/read-form";
@@ -15,7 +14,6 @@ import { type Basis, writeAs } from "../session/write-as.ts";
 import type { Step, StepInput, StepPageRequest, StepRequest, StepResult, StepState } from "../step/step.ts";
 import { stepFrame } from "../step/step-request.ts";
 import { findCodesSet, saveRecoveryCodes } from "./factor-store.ts";
-import { factorMessages } from "./messages.ts";
 import { makeRecoveryCodes, pageSecret, type RecoveryCodes } from "./recovery-codes.ts";
 
 /**
@@ -45,23 +43,23 @@ async function showRecoveryCodes(at: StepPageRequest): Promise<Response> {
   const made = await pageCodes(at);
   if (made === undefined) return redirect(restart);
   const frame = stepFrame(at);
-  const t = createTranslator(factorMessages, frame.t.language);
+  const { t } = frame;
   const name = displayName(made.user);
   const page = (
-    <Layout {...frame} title={t("codesTitle")}>
+    <Layout {...frame} title={t("factor.codesTitle")}>
       <div class="head">
-        <h1>{t("codesTitle")}</h1>
-        <p class="muted">{t(made.replaced === "" ? "firstCodesText" : "newCodesText")}</p>
+        <h1>{t("factor.codesTitle")}</h1>
+        <p class="muted">{t(made.replaced === "" ? "factor.firstCodesText" : "factor.newCodesText")}</p>
         <Person name={name} text={name} />
       </div>
       <RecoveryCodeList frame={frame} username={made.user.username} codes={made.codes}>
         <form method="post" action={form.action} class="actions">
           <HiddenFields fields={form.fields} />
           <button type="submit" class="quiet" name="codes" value="saved" id="saved">
-            {t("done")}
+            {t("factor.done")}
           </button>
           <button type="submit" class="plain" name="codes" value="later" id="later">
-            {t(made.replaced === "" ? "withoutCodes" : "keepCodes")}
+            {t(made.replaced === "" ? "factor.withoutCodes" : "factor.keepCodes")}
           </button>
         </form>
       </RecoveryCodeList>
@@ -81,8 +79,8 @@ interface Props {
 
 /** **New recovery codes**, with a link that saves them as a file. */
 export function RecoveryCodeList({ frame, username, codes, children }: Props) {
-  const t = createTranslator(factorMessages, frame.t.language);
-  const text = [`${frame.branding.name} · ${username}`, t("codesTitle"), "", ...codes, ""].join("\n");
+  const { t } = frame;
+  const text = [`${frame.branding.name} · ${username}`, t("factor.codesTitle"), "", ...codes, ""].join("\n");
   return (
     <>
       <ul class="codes" id="codes">
@@ -97,7 +95,7 @@ export function RecoveryCodeList({ frame, username, codes, children }: Props) {
           download="recovery-codes.txt"
           href={`data:text/plain;charset=utf-8,${encodeURIComponent(text)}`}
         >
-          {t("download")}
+          {t("factor.download")}
         </a>
         {children}
       </div>

@@ -1,10 +1,9 @@
 import { clientMark } from "@edge-op/pages/client-mark";
-import type { Translator } from "@edge-op/pages/translator";
 import type { Client } from "@edge-op/shared/clients/client";
 import { ownLogoUrl } from "@edge-op/shared/clients/client-logos";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthIsolate } from "../runtime/isolate.ts";
-import type { MessageKey } from "./messages.ts";
+import type { AuthTranslator } from "./messages.ts";
 
 /**
  * **A client as the pages of an authorization show it**: its mark, including a copy of its logo if no administrator has registered it. Cost: 0; 1
@@ -25,7 +24,7 @@ export interface ClientPages {
 }
 
 /** **Links to a client's privacy policy and terms of service.** @see https://openid.net/specs/openid-connect-registration-1_0.html#ClientMetadata */
-export function ClientLinks({ t, client }: { readonly t: Translator<MessageKey>; readonly client: ClientPages }) {
+export function ClientLinks({ t, client }: { readonly t: AuthTranslator; readonly client: ClientPages }) {
   if (client.policyUri === undefined && client.tosUri === undefined) return undefined;
   return (
     <nav class="links">

@@ -32,7 +32,7 @@ export function OtherWays(props: {
   readonly canCancel: boolean;
 }) {
   const { frame, form, ways = [], canCancel } = props;
-  const cancel = canCancel ? { name: "cancel", value: "1", id: "cancel", text: frame.t("cancel") } : undefined;
+  const cancel = canCancel ? { name: "cancel", value: "1", id: "cancel", text: frame.t("flow.cancel") } : undefined;
   const offered = [...ways, cancel].filter((way) => way !== undefined);
   if (offered.length === 0) return null;
   return (

@@ -1,12 +1,11 @@
 import { createFrame } from "@edge-op/pages/frame";
 import type { PageFrame } from "@edge-op/pages/layout";
-import type { Translator } from "@edge-op/pages/translator";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../runtime/auth-env.ts";
 import { readDeployment } from "../runtime/deployment.ts";
 import type { AuthIsolate } from "../runtime/isolate.ts";
-import { type MessageKey, messages } from "./messages.ts";
+import { type AuthTranslator, authMessages } from "./messages.ts";
 
 /** **A request of a browser**, and what serves it. */
 export interface PageRequest {
@@ -15,15 +14,15 @@ export interface PageRequest {
   readonly request: ReceivedRequest;
 }
 
-export interface AuthPageFrame<Key extends string = never> extends PageFrame {
-  readonly t: Translator<Key | MessageKey>;
+export interface AuthPageFrame extends PageFrame {
+  readonly t: AuthTranslator;
 }
 
-/** **The frame of op-auth's pages**: the layout's, with the texts that pages share. */
+/** **The frame of op-auth's pages**: the layout's, with the texts of op-auth. */
 export function frameOf(
   context: RequestContext<AuthEnv>,
   request: ReceivedRequest,
   uiLocales?: readonly string[],
 ): AuthPageFrame {
-  return createFrame(context, request, readDeployment(context.env), messages, uiLocales);
+  return createFrame(context, request, readDeployment(context.env), authMessages, uiLocales);
 }

@@ -1,9 +1,8 @@
-import { createTranslator } from "@edge-op/pages/translator";
 import { mostPasswordCharacters, type PasswordFault } from "@edge-op/shared/secrets/password-policy";
 import { describeWait } from "../pages/describe-values.ts";
 import { invalidIf } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
-import { passwordMessages } from "./messages.ts";
+import type { AuthTranslator } from "../pages/messages.ts";
 
 /** Why a password was not accepted. */
 export type PasswordProblem =
@@ -41,10 +40,10 @@ export function NewPassword({
 }
 
 export function describeProblem(frame: AuthPageFrame, problem: PasswordProblem, min: number): string {
-  const t = createTranslator(passwordMessages, frame.t.language);
+  const { t } = frame;
   switch (problem.kind) {
     case "throttled":
-      return t("throttled", { wait: describeWait(frame.t.language, problem.seconds) });
+      return t("signIn.throttled", { wait: describeWait(frame.t.language, problem.seconds) });
     case "tooShort":
       return t("password.tooShort", { min });
     case "tooLong":
@@ -55,10 +54,10 @@ export function describeProblem(frame: AuthPageFrame, problem: PasswordProblem, 
 }
 
 /** **A button that shows the passwords of its form as text** (NIST SP 800-63B-4 §3.1.1.2). Hidden without the script of every page (assets.ts). */
-export function ShowPassword({ language }: { readonly language: AuthPageFrame["t"]["language"] }) {
+export function ShowPassword({ t }: { readonly t: AuthTranslator }) {
   return (
     <button type="button" class="link" data-show hidden aria-pressed="false">
-      {createTranslator(passwordMessages, language)("password.show")}
+      {t("password.show")}
     </button>
   );
 }

@@ -1,9 +1,7 @@
-import { createTranslator } from "@edge-op/pages/translator";
 import { acrValuesOf } from "@edge-op/protocol/oauth/authentication-context";
 import { HiddenFields, invalidIf } from "../pages/form-parts.tsx";
 import type { SignInMethod, SignInMethodView } from "../step/sign-in-method.ts";
 import { leaveByDomain } from "../upstream/discovery.ts";
-import { passwordSignInMessages } from "./messages.ts";
 import { ShowPassword } from "./new-password.tsx";
 import { verifyPasswordSignIn } from "./verify-password-sign-in.ts";
 
@@ -15,7 +13,6 @@ export const passwordMethod: SignInMethod = {
   field: "password",
   scripts: [],
   placement: "fields",
-  texts: passwordSignInMessages,
   async render({ context, isolate }, view) {
     const active = await isolate.upstreams.list(context);
     return <PasswordForm {...view} isRequired={active.every(({ document }) => document.discovery === "off")} />;
@@ -29,14 +26,13 @@ export const passwordMethod: SignInMethod = {
 
 /** `isRequired`: no address leads to an upstream provider, for which a person types no password. */
 function PasswordForm(props: SignInMethodView & { readonly isRequired: boolean }) {
-  const { language, form, account, username: typed, isRefused, isRequired } = props;
-  const t = createTranslator(passwordSignInMessages, language);
+  const { t, form, account, username: typed, isRefused, isRequired } = props;
   const username = account?.username ?? typed;
   const invalid = invalidIf(isRefused);
   return (
     <form method="post" action={form.action}>
       <HiddenFields fields={form.fields} />
-      <label for="username">{t("username")}</label>
+      <label for="username">{t("signIn.username")}</label>
       <input
         id="username"
         name="username"
@@ -51,7 +47,7 @@ function PasswordForm(props: SignInMethodView & { readonly isRequired: boolean }
         readonly={account !== undefined}
         {...invalid}
       />
-      <label for="password">{t("password")}</label>
+      <label for="password">{t("signIn.password")}</label>
       <input
         id="password"
         name="password"
@@ -62,10 +58,10 @@ function PasswordForm(props: SignInMethodView & { readonly isRequired: boolean }
         autofocus={Boolean(username)}
         {...invalid}
       />
-      <ShowPassword language={language} />
+      <ShowPassword t={t} />
       <div class="actions">
         <button type="submit" id="sign-in">
-          {t("submit")}
+          {t("signIn.submit")}
         </button>
       </div>
     </form>

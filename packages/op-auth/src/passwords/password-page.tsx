@@ -1,9 +1,7 @@
 import { Layout } from "@edge-op/pages/layout";
 import { Person } from "@edge-op/pages/person";
-import { createTranslator } from "@edge-op/pages/translator";
 import { HiddenFields, invalidIf } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
-import { passwordMessages } from "./messages.ts";
 import { describeProblem, NewPassword, type PasswordProblem, ShowPassword } from "./new-password.tsx";
 
 export interface PasswordView {
@@ -26,7 +24,7 @@ export interface PasswordView {
 
 /** **The form that changes the password.** It contains the username because password managers store passwords by username. */
 export function PasswordPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: PasswordView }) {
-  const t = createTranslator(passwordMessages, frame.t.language);
+  const { t } = frame;
   const title = t(view.hasPassword ? "password.title" : "password.titleSet");
   const isNewWrong = view.problem !== undefined && !["wrongCurrent", "throttled"].includes(view.problem.kind);
   return (
@@ -67,14 +65,14 @@ export function PasswordPage({ frame, view }: { readonly frame: AuthPageFrame; r
           {t("password.hint", { min: view.min })}
         </p>
         <NewPassword id="repeat" min={view.min} label={t("password.repeat")} isInvalid={isNewWrong} />
-        <ShowPassword language={frame.t.language} />
+        <ShowPassword t={t} />
         <div class="actions">
           <button type="submit" id="change-password">
             {t(view.hasPassword ? "password.submit" : "password.submitSet")}
           </button>
           {view.cancelTo && (
             <a class="button quiet" href={view.cancelTo} id="cancel">
-              {t("cancel")}
+              {t("flow.cancel")}
             </a>
           )}
         </div>

@@ -1,6 +1,5 @@
 import { displayName } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
-import { createTranslator } from "@edge-op/pages/translator";
 import { codeMethods, type ProofMethod } from "@edge-op/protocol/oauth/authentication-context";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { verifyPassword } from "@edge-op/shared/secrets/password-hash";
@@ -13,7 +12,6 @@ import { isRecovering, recoveryProof } from "../step/second-factor.ts";
 import type { Step, StepPageRequest, StepRequest, StepResult } from "../step/step.ts";
 import { findAllowed, stepFrame } from "../step/step-request.ts";
 import { findRecovering } from "./find-recovering.ts";
-import { passwordMessages } from "./messages.ts";
 import type { PasswordProblem } from "./new-password.tsx";
 import { PasswordPage } from "./password-page.tsx";
 import { checkNewPassword, replacePassword } from "./replace-password.ts";
@@ -95,10 +93,7 @@ async function showSetPassword(at: StepPageRequest): Promise<Response> {
   const isTemporary = recoveryProof(flow)?.method === "temporaryPassword";
   const view = {
     form,
-    text: createTranslator(
-      passwordMessages,
-      frame.t.language,
-    )(isTemporary ? "password.temporaryText" : "password.recoverText"),
+    text: frame.t(isTemporary ? "password.temporaryText" : "password.recoverText"),
     cancelTo: undefined,
     name: displayName(user),
     isSignedIn: false,

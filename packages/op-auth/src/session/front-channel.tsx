@@ -1,6 +1,5 @@
 import type { Script } from "@edge-op/pages/assets";
 import { Layout } from "@edge-op/pages/layout";
-import { createTranslator } from "@edge-op/pages/translator";
 import type { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { sectorSessionId } from "@edge-op/shared/clients/pairwise-subject";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -8,7 +7,6 @@ import type { SessionContents } from "@edge-op/shared/sessions/session-rpc";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import type { AuthEnv } from "../runtime/auth-env.ts";
 import type { AuthIsolate } from "../runtime/isolate.ts";
-import { logoutMessages } from "./logout-messages.ts";
 import { LogoutFault } from "./logout-page.tsx";
 
 /** Maximum number of frames on a page. Further clients of a session are not notified through the browser. */
@@ -65,7 +63,7 @@ export const frontChannelScript: Script = { name: "front-channel-logout.js", bod
  * @see https://openid.net/specs/openid-connect-frontchannel-1_0.html#OPLogout
  */
 export function FrontChannelPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: FrontChannelView }) {
-  const t = createTranslator(logoutMessages, frame.t.language);
+  const { t } = frame;
   const { urls, returnTo, fault } = view;
   return (
     <Layout {...frame} location={undefined} title={t("loggedOut.title")} scripts={[frontChannelScript]}>

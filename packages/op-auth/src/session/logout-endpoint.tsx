@@ -3,7 +3,6 @@ import { clearCookie, readCookie } from "@edge-op/pages/cookies";
 import { formToken, requireFormToken } from "@edge-op/pages/form-token";
 import { MessagePage } from "@edge-op/pages/message-pages";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
-import { createTranslator } from "@edge-op/pages/translator";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { pairwiseSubject, sectorSessionId } from "@edge-op/shared/clients/pairwise-subject";
 import { settle } from "@edge-op/shared/control/settle";
@@ -22,7 +21,6 @@ import type { AuthIsolate } from "../runtime/isolate.ts";
 import { clientLogout, isClientRequest } from "./client-logout.ts";
 import { readEnding, whileEnding } from "./ending-session.ts";
 import { FrontChannelPage, frontChannelUrls } from "./front-channel.tsx";
-import { logoutMessages } from "./logout-messages.ts";
 import { LogoutFault, LogoutPage } from "./logout-page.tsx";
 import { checkLogoutRequest, type LogoutRequest, logoutParameters } from "./logout-request.ts";
 
@@ -113,7 +111,7 @@ export async function confirmLogout(
   await requireFormToken(context, "logout", sessionId, form.get("form_token"));
   if (form.get("decision") === "stay") {
     const frame = frameOf(context, request, (await check()).uiLocales);
-    const t = createTranslator(logoutMessages, frame.t.language);
+    const { t } = frame;
     const link = { href: "/account", text: t("link.account") };
     return respondPage(<MessagePage frame={frame} title={t("stayed.title")} text={t("stayed.text")} link={link} />);
   }
@@ -178,7 +176,7 @@ function leave(
     return respondPage(<FrontChannelPage frame={frame} view={{ urls, returnTo, fault }} />, { cookies, frames: urls });
   }
   if (returnTo !== undefined) return redirect(returnTo, cookies);
-  const t = createTranslator(logoutMessages, frame.t.language);
+  const { t } = frame;
   const link = { href: "/account", text: t("loggedOut.again") };
   const view = {
     title: t("loggedOut.title"),

@@ -1,8 +1,7 @@
 import { Layout } from "@edge-op/pages/layout";
-import { createTranslator, type Translator } from "@edge-op/pages/translator";
 import type { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { AuthPageFrame } from "../pages/frame.ts";
-import { type LogoutText, logoutMessages } from "./logout-messages.ts";
+import type { AuthTranslator } from "../pages/messages.ts";
 
 export interface LogoutView {
   readonly action: string;
@@ -13,13 +12,7 @@ export interface LogoutView {
 }
 
 /** **What is wrong with the request of the application**, for the person and for its developer. The person is signed out all the same. */
-export function LogoutFault({
-  t,
-  fault,
-}: {
-  readonly t: Translator<LogoutText>;
-  readonly fault: OAuthError | undefined;
-}) {
+export function LogoutFault({ t, fault }: { readonly t: AuthTranslator; readonly fault: OAuthError | undefined }) {
   if (fault === undefined) return null;
   return (
     <div class="note" id="fault">
@@ -34,7 +27,7 @@ export function LogoutFault({
 /** **Confirms a logout** whose request has no hint for this session. */
 export function LogoutPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: LogoutView }) {
   const { branding } = frame;
-  const t = createTranslator(logoutMessages, frame.t.language);
+  const { t } = frame;
   return (
     <Layout {...frame} title={t("logout.title")} account>
       <div class="head">

@@ -1,19 +1,16 @@
 import { Layout } from "@edge-op/pages/layout";
 import { Person } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
-import { createTranslator } from "@edge-op/pages/translator";
 import { NoPasskeys } from "../factors/passkey-parts.tsx";
 import { passkeyScript } from "../factors/passkey-script.ts";
 import { passkeyRegistrationOptions } from "../factors/register-passkey.ts";
 import { HiddenFields, OtherWays } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
-import { passwordMessages } from "../passwords/messages.ts";
 import { describeProblem, NewPassword, type PasswordProblem, ShowPassword } from "../passwords/new-password.tsx";
 import { type ProvenNewcomer, provenNewcomerOf } from "../step/flow.ts";
 import type { StepForm, StepPageRequest } from "../step/step.ts";
 import { stepFrame } from "../step/step-request.ts";
 import { signUpMethods } from "./methods.ts";
-import { signUpMessages } from "./sign-up-messages.ts";
 import { accountExists } from "./sign-up-rule.tsx";
 
 interface CreateAccountView {
@@ -62,13 +59,13 @@ function problemOf({ flow: { problem }, context }: StepPageRequest): Problem {
 }
 
 function CreateAccountPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: CreateAccountView }) {
-  const t = createTranslator(signUpMessages, frame.t.language);
+  const { t } = frame;
   const { form, newcomer, passkeyOptions, hasPassword, min, problem } = view;
   const { address } = newcomer.address;
   return (
-    <Layout {...frame} title={t("methodTitle")} scripts={passkeyOptions === undefined ? [] : [passkeyScript]}>
+    <Layout {...frame} title={t("signUp.methodTitle")} scripts={passkeyOptions === undefined ? [] : [passkeyScript]}>
       <div class="head">
-        <h1>{t("methodTitle")}</h1>
+        <h1>{t("signUp.methodTitle")}</h1>
         <Person name={newcomer.name} text={address} />
       </div>
       {problem && (
@@ -79,19 +76,19 @@ function CreateAccountPage({ frame, view }: { readonly frame: AuthPageFrame; rea
       {passkeyOptions !== undefined && (
         <>
           <p class="note bad" role="alert" data-passkey-failure hidden>
-            {t("passkeyFailed")}
+            {t("signUp.passkeyFailed")}
           </p>
           <noscript>
-            <p class="muted small">{t("noScript")}</p>
+            <p class="muted small">{t("signUp.noScript")}</p>
           </noscript>
-          {!hasPassword && <NoPasskeys language={t.language} />}
+          {!hasPassword && <NoPasskeys t={t} />}
           <form method="post" action={form.action} data-passkey="create" data-options={passkeyOptions} hidden>
             <HiddenFields fields={form.fields} />
             <input type="hidden" name="credential" value="" />
-            <p class="muted">{t("methodText")}</p>
+            <p class="muted">{t("signUp.methodText")}</p>
             <div class="actions">
               <button type="submit" id="create-passkey">
-                {t("passkey")}
+                {t("signUp.passkey")}
               </button>
             </div>
           </form>
@@ -99,7 +96,7 @@ function CreateAccountPage({ frame, view }: { readonly frame: AuthPageFrame; rea
       )}
       {passkeyOptions !== undefined && hasPassword && (
         <p class="or top" data-with-passkey hidden>
-          {t("or")}
+          {t("signUp.or")}
         </p>
       )}
       {hasPassword && (
@@ -123,25 +120,24 @@ function PasswordForm(props: {
 }) {
   const { frame, view } = props;
   const { form, newcomer, passkeyOptions, min } = view;
-  const t = createTranslator(signUpMessages, frame.t.language);
-  const passwordText = createTranslator(passwordMessages, frame.t.language);
+  const { t } = frame;
   const { address } = newcomer.address;
   return (
     <form method="post" action={form.action}>
       <HiddenFields fields={form.fields} />
       <div hidden>
-        <label for="username">{t("username")}</label>
+        <label for="username">{t("signUp.username")}</label>
         <input id="username" name="username" type="text" value={address} autocomplete="username" readonly />
       </div>
-      <NewPassword id="new" min={min} label={t("password")} isInvalid={props.isWrong} />
+      <NewPassword id="new" min={min} label={t("signUp.password")} isInvalid={props.isWrong} />
       <p class="muted small" id="new-hint">
-        {passwordText("password.hint", { min })}
+        {t("password.hint", { min })}
       </p>
-      <NewPassword id="repeat" min={min} label={passwordText("password.repeat")} isInvalid={props.isWrong} />
-      <ShowPassword language={frame.t.language} />
+      <NewPassword id="repeat" min={min} label={t("password.repeat")} isInvalid={props.isWrong} />
+      <ShowPassword t={t} />
       <div class="actions">
         <button type="submit" class={passkeyOptions === undefined ? "" : "quiet"} id="create-account">
-          {t("create")}
+          {t("signUp.create")}
         </button>
       </div>
     </form>
@@ -149,12 +145,12 @@ function PasswordForm(props: {
 }
 
 function describe(frame: AuthPageFrame, problem: NonNullable<Problem>, min: number): string {
-  const t = createTranslator(signUpMessages, frame.t.language);
+  const { t } = frame;
   switch (problem.kind) {
     case "passkey":
-      return t("passkeyFailed");
+      return t("signUp.passkeyFailed");
     case "closed":
-      return t("closed");
+      return t("signUp.closed");
     default:
       return describeProblem(frame, problem, min);
   }

@@ -4,7 +4,6 @@ import { Layout } from "@edge-op/pages/layout";
 import { MessagePage } from "@edge-op/pages/message-pages";
 import { Person } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
-import { createTranslator } from "@edge-op/pages/translator";
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { readForm } from "@edge-op/shared/http/read-form";
 import { readInvitationToken } from "@edge-op/shared/mail/sealed-links";
@@ -12,7 +11,6 @@ import { HiddenFields } from "../pages/form-parts.tsx";
 import { frameOf, type PageRequest } from "../pages/frame.ts";
 import { newFlow, pathOf } from "../step/sealed-flow.ts";
 import { findInvitation, type Invitation } from "./insert-person.ts";
-import { signUpMessages } from "./sign-up-messages.ts";
 import { isIdentifierTaken, NameField, readName } from "./sign-up-rule.tsx";
 
 /**
@@ -61,9 +59,11 @@ function purposeOf(token: string): string {
 
 async function showEnded({ context, request }: PageRequest): Promise<Response> {
   const frame = frameOf(context, request);
-  const t = createTranslator(signUpMessages, frame.t.language);
-  const link = { href: "/account", text: t("signIn") };
-  const page = <MessagePage frame={frame} title={t("ended")} text={t("endedText")} link={link} sign="ended" />;
+  const { t } = frame;
+  const link = { href: "/account", text: t("signUp.signIn") };
+  const page = (
+    <MessagePage frame={frame} title={t("signUp.ended")} text={t("signUp.endedText")} link={link} sign="ended" />
+  );
   return respondPage(page, { status: 400 });
 }
 
@@ -74,27 +74,27 @@ async function showForm(
   isRefused = false,
 ): Promise<Response> {
   const frame = frameOf(context, request);
-  const t = createTranslator(signUpMessages, frame.t.language);
+  const { t } = frame;
   const browser = await identifyBrowser(context, request);
   const fields = { token, form_token: await formToken(context, purposeOf(token), browser.id) };
   const page = (
-    <Layout {...frame} title={t("title")}>
+    <Layout {...frame} title={t("signUp.title")}>
       <div class="head">
-        <h1>{t("title")}</h1>
-        <p class="muted">{t("invited", { provider: frame.branding.name })}</p>
+        <h1>{t("signUp.title")}</h1>
+        <p class="muted">{t("signUp.invited", { provider: frame.branding.name })}</p>
         <Person name={address.address} text={address.address} />
       </div>
       {isRefused && (
         <p class="note bad" role="alert" id="problem">
-          {t("badName")}
+          {t("signUp.badName")}
         </p>
       )}
       <form method="post" action="/invitation">
         <HiddenFields fields={fields} />
-        <NameField label={t("name")} name={name} isInvalid={isRefused} />
+        <NameField label={t("signUp.name")} name={name} isInvalid={isRefused} />
         <div class="actions">
           <button type="submit" id="accept">
-            {t("submit")}
+            {t("signUp.submit")}
           </button>
         </div>
       </form>

@@ -1,7 +1,6 @@
 import { Layout } from "@edge-op/pages/layout";
 import { accountName, displayName, Person } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
-import { createTranslator } from "@edge-op/pages/translator";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
@@ -10,7 +9,6 @@ import { HiddenFields } from "../pages/form-parts.tsx";
 import { changeAs, whileInForce } from "../session/write-as.ts";
 import type { Step, StepInput, StepPageRequest, StepRequest, StepResult, StepState } from "../step/step.ts";
 import { findBasis, findSubject, stepFrame } from "../step/step-request.ts";
-import { restoreMessages } from "./messages.ts";
 
 /** **Keeping an account** that its person has asked to delete. Nobody is signed in before. */
 export const restoreStep: Step = {
@@ -34,21 +32,21 @@ async function showRestore(at: StepPageRequest): Promise<Response> {
   const user = await findSubject(at);
   if (user === undefined) return redirect(restart);
   const frame = stepFrame(at);
-  const t = createTranslator(restoreMessages, frame.t.language);
+  const { t } = frame;
   const page = (
-    <Layout {...frame} title={t("title")}>
+    <Layout {...frame} title={t("restore.title")}>
       <div class="head">
-        <h1>{t("title")}</h1>
-        <p class="muted">{t("text")}</p>
+        <h1>{t("restore.title")}</h1>
+        <p class="muted">{t("restore.text")}</p>
         <Person name={displayName(user)} text={accountName(user)} />
       </div>
       <form method="post" action={form.action} class="actions">
         <HiddenFields fields={form.fields} />
         <button type="submit" name="decision" value="keep" id="keep">
-          {t("keep")}
+          {t("restore.keep")}
         </button>
         <button type="submit" name="decision" value="cancel" class="quiet" id="cancel">
-          {t("cancel")}
+          {t("restore.cancel")}
         </button>
       </form>
     </Layout>

@@ -2,7 +2,6 @@ import { ClientMark } from "@edge-op/pages/client-mark";
 import { Layout } from "@edge-op/pages/layout";
 import { accountName } from "@edge-op/pages/person";
 import { respondPage } from "@edge-op/pages/respond-page";
-import { createTranslator } from "@edge-op/pages/translator";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { describeClient } from "../pages/describe-client.tsx";
 import { HiddenFields } from "../pages/form-parts.tsx";
@@ -10,7 +9,6 @@ import type { AuthPageFrame } from "../pages/frame.ts";
 import { isProvenIn } from "../step/flow.ts";
 import type { Step, StepForm, StepInput, StepPageRequest, StepRequest, StepResult, StepState } from "../step/step.ts";
 import { stepFrame } from "../step/step-request.ts";
-import { selectAccountMessages } from "./messages.ts";
 
 /** **Account selection**, for `prompt=select_account`. */
 export const selectAccountStep: Step = {
@@ -54,7 +52,7 @@ async function showSelectAccount(at: StepPageRequest): Promise<Response> {
 }
 
 function SelectAccountPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: SelectAccountView }) {
-  const t = createTranslator(selectAccountMessages, frame.t.language);
+  const { t } = frame;
   return (
     <Layout {...frame} title={t("select.title")} account>
       <div class="head">

@@ -1,6 +1,5 @@
 import { MessagePage } from "@edge-op/pages/message-pages";
 import { respondPage } from "@edge-op/pages/respond-page";
-import { createTranslator } from "@edge-op/pages/translator";
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import type { CodeRequest } from "../authorization/authorization-request.ts";
 import { describeClient } from "../pages/describe-client.tsx";
@@ -11,7 +10,6 @@ import type { SignInMethod, SignInMethodView } from "../step/sign-in-method.ts";
 import type { StepPageRequest, StepRequest } from "../step/step.ts";
 import { stepFrame } from "../step/step-request.ts";
 import { discoverUpstream, formLeaves, provenAddress } from "../upstream/discovery.ts";
-import { signInMessages } from "./messages.ts";
 import { methodsFor, signInMethods } from "./methods.ts";
 import { SignInPage, type SignInPart, type SignInProblem, type SignInReason } from "./sign-in-page.tsx";
 import { reasonToSignInAgain, signInState } from "./sign-in-state.ts";
@@ -32,7 +30,7 @@ export async function showSignIn(at: StepPageRequest): Promise<Response> {
   const username = flow.typed ?? asking?.loginHint;
   const parts = await renderParts(at, methods, {
     form,
-    language: frame.t.language,
+    t: frame.t,
     account: person?.user,
     username,
     problem,
@@ -72,7 +70,7 @@ async function isSignedIn(at: StepPageRequest): Promise<boolean> {
 }
 
 function showContinue({ restart, authorization }: StepPageRequest, frame: AuthPageFrame): Promise<Response> {
-  const t = createTranslator(signInMessages, frame.t.language);
+  const { t } = frame;
   const name = authorization?.client.metadata.client_name;
   const text = name === undefined ? t("flow.continue") : t("flow.continueTo", { client: name });
   const page = (

@@ -1,7 +1,6 @@
 import { ClientMark } from "@edge-op/pages/client-mark";
 import { Layout } from "@edge-op/pages/layout";
 import { displayName, Person } from "@edge-op/pages/person";
-import { createTranslator } from "@edge-op/pages/translator";
 import type { UpstreamDocument } from "@edge-op/shared/upstreams/upstream";
 import type { User } from "@edge-op/shared/users/user";
 import type { Child } from "hono/jsx";
@@ -12,10 +11,7 @@ import type { AuthPageFrame } from "../pages/frame.ts";
 import type { LinkMark, UpstreamProblem } from "../step/flow.ts";
 import type { SignInMethod, SignInText } from "../step/sign-in-method.ts";
 import type { StepForm } from "../step/step.ts";
-import { upstreamMessages } from "../upstream/messages.ts";
-import { signInMessages } from "./messages.ts";
 import type { ReasonToSignInAgain } from "./sign-in-state.ts";
-import { signUpMessages } from "./sign-up-messages.ts";
 
 export interface SignInView {
   readonly form: StepForm;
@@ -67,7 +63,7 @@ interface Props {
 
 /** **The sign-in page**: the parts of its methods, and buttons to use another account or to cancel. */
 export function SignInPage({ frame, view }: Props) {
-  const t = createTranslator(signInMessages, frame.t.language);
+  const { t } = frame;
   const { account, client, methods } = view;
   const title = t(account ? "signIn.again" : "signIn.title");
   const alert = describeAlert(frame, view);
@@ -88,15 +84,14 @@ export function SignInPage({ frame, view }: Props) {
       )}
       {view.link && (
         <p class="note good" role="status" id="link">
-          {createTranslator(upstreamMessages, t.language)("exists", { provider: view.link.provider })}
+          {t("upstream.exists", { provider: view.link.provider })}
         </p>
       )}
       {view.discovered && view.link === undefined && (
         <p class="note" role="status" id="discovered">
-          {createTranslator(upstreamMessages, t.language)(
-            view.discovered.discovery === "require" ? "elsewhere" : "alsoElsewhere",
-            { provider: view.discovered.name },
-          )}
+          {t(view.discovered.discovery === "require" ? "upstream.elsewhere" : "upstream.alsoElsewhere", {
+            provider: view.discovered.name,
+          })}
         </p>
       )}
       {methods
@@ -122,12 +117,10 @@ export function SignInPage({ frame, view }: Props) {
 }
 
 function otherWays({ t }: AuthPageFrame, { canRecover, canSignUp, account }: SignInView): (OtherWay | undefined)[] {
-  const text = createTranslator(signInMessages, t.language);
-  const signUp = createTranslator(signUpMessages, t.language);
   return [
-    canRecover ? { name: "recover", value: "1", id: "forgot", text: text("signIn.forgot") } : undefined,
-    canSignUp ? { name: "sign-up", value: "1", id: "sign-up", text: signUp("offer") } : undefined,
-    account ? { name: "account", value: "other", id: "other-account", text: text("signIn.other") } : undefined,
+    canRecover ? { name: "recover", value: "1", id: "forgot", text: t("signIn.forgot") } : undefined,
+    canSignUp ? { name: "sign-up", value: "1", id: "sign-up", text: t("signUp.offer") } : undefined,
+    account ? { name: "account", value: "other", id: "other-account", text: t("signIn.other") } : undefined,
   ];
 }
 
@@ -136,12 +129,12 @@ function partsAt({ parts }: SignInView, placement: SignInMethod["placement"]): (
 }
 
 function methodText({ t }: AuthPageFrame, method: SignInMethod, text: SignInText, { client }: SignInView): string {
-  return createTranslator(method.texts, t.language)(text, { client: client?.name ?? "" });
+  return t(`${method.name}.${text}`, { client: client?.name ?? "" });
 }
 
 function describePurpose(frame: AuthPageFrame, view: SignInView): string {
   const { branding } = frame;
-  const t = createTranslator(signInMessages, frame.t.language);
+  const { t } = frame;
   const { account, client, reason } = view;
   if (client === undefined)
     return account ? t("signIn.againAccount") : t("signIn.toProvider", { provider: branding.name });
@@ -160,12 +153,12 @@ function describePurpose(frame: AuthPageFrame, view: SignInView): string {
 
 function describeAlert(frame: AuthPageFrame, view: SignInView): string | undefined {
   const { problem, required, account } = view;
-  if (problem?.kind === "changed") return createTranslator(signInMessages, frame.t.language)("signIn.changed");
+  if (problem?.kind === "changed") return frame.t("signIn.changed");
   if (problem?.kind === "throttled")
-    return frame.t("throttled", { wait: describeWait(frame.t.language, problem.seconds) });
+    return frame.t("signIn.throttled", { wait: describeWait(frame.t.language, problem.seconds) });
   if (problem?.kind === "upstream") {
     const key = problem.isDeclined ? "declined" : problem.reason;
-    return createTranslator(upstreamMessages, frame.t.language)(key, { provider: problem.provider });
+    return frame.t(`upstream.${key}`, { provider: problem.provider });
   }
   if (problem?.kind === "refused") return methodText(frame, problem.method, account ? "refusedAgain" : "refused", view);
   return required && methodText(frame, required, "required", view);

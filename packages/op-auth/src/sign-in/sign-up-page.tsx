@@ -1,7 +1,6 @@
 import { ClientMark } from "@edge-op/pages/client-mark";
 import { Layout } from "@edge-op/pages/layout";
 import { respondPage } from "@edge-op/pages/respond-page";
-import { createTranslator } from "@edge-op/pages/translator";
 import type { Child } from "hono/jsx";
 import { AddressField, CodePage, CodeProblemNote, codeProblemOf, respondingTo } from "../addresses/code-page.tsx";
 import { describeClient } from "../pages/describe-client.tsx";
@@ -12,10 +11,9 @@ import { newcomerOf } from "../step/flow.ts";
 import type { StepPageRequest } from "../step/step.ts";
 import { stepFrame } from "../step/step-request.ts";
 import { formLeaves } from "../upstream/discovery.ts";
-import { signUpMessages } from "./sign-up-messages.ts";
 import { accountExists, NameField } from "./sign-up-rule.tsx";
 
-const refusals = { name: "badName", domain: "badDomain", closed: "closed" } as const;
+const refusals = { name: "signUp.badName", domain: "signUp.badDomain", closed: "signUp.closed" } as const;
 
 /** **The page for a name and an address, then the one for the code.** The same for every address. Cost: 0; 1 object call with a session cookie. */
 export async function showSignUp(at: StepPageRequest): Promise<Response> {
@@ -57,7 +55,7 @@ function Refusal(props: {
   readonly refusal: keyof typeof refusals;
 }) {
   const { frame, at, refusal } = props;
-  const t = createTranslator(signUpMessages, frame.t.language);
+  const { t } = frame;
   const domains = readDeployment(at.context.env).signUp.domains.join(", ");
   return (
     <p class="note bad" role="alert" id="problem">
@@ -74,27 +72,31 @@ interface NewcomerView {
 
 async function newcomerPage(at: StepPageRequest, frame: AuthPageFrame, { note, ...view }: NewcomerView) {
   const { context, isolate, authorization, form, flow } = at;
-  const t = createTranslator(signUpMessages, frame.t.language);
+  const { t } = frame;
   const client = authorization && (await describeClient(context, isolate, authorization.client));
   const newcomer = newcomerOf(flow);
   const address = flow.typed ?? newcomer?.address.address ?? authorization?.request.loginHint ?? "";
   return (
-    <Layout {...frame} title={t("title")}>
+    <Layout {...frame} title={t("signUp.title")}>
       <div class="head">
         {client && <ClientMark name={client.name} logoUri={client.logoUri} />}
-        <h1>{t("title")}</h1>
+        <h1>{t("signUp.title")}</h1>
         <p class="muted">
-          {client ? t("to", { client: client.name }) : t("toProvider", { provider: frame.branding.name })}
+          {client ? t("signUp.to", { client: client.name }) : t("signUp.toProvider", { provider: frame.branding.name })}
         </p>
       </div>
       {note}
       <form method="post" action={form.action}>
         <HiddenFields fields={form.fields} />
-        <NameField label={t("name")} name={flow.marks.typedName ?? newcomer?.name} isInvalid={view.isNameInvalid} />
-        <AddressField label={t("address")} address={address} isInvalid={view.isInvalid} />
+        <NameField
+          label={t("signUp.name")}
+          name={flow.marks.typedName ?? newcomer?.name}
+          isInvalid={view.isNameInvalid}
+        />
+        <AddressField label={t("signUp.address")} address={address} isInvalid={view.isInvalid} />
         <div class="actions">
           <button type="submit" id="sign-up">
-            {t("submit")}
+            {t("signUp.submit")}
           </button>
         </div>
       </form>
@@ -102,7 +104,7 @@ async function newcomerPage(at: StepPageRequest, frame: AuthPageFrame, { note, .
         <OtherWays
           frame={frame}
           form={form}
-          ways={[{ name: "account", value: "existing", id: "has-account", text: t("hasAccount") }]}
+          ways={[{ name: "account", value: "existing", id: "has-account", text: t("signUp.hasAccount") }]}
           canCancel={client !== undefined}
         />
       </div>

@@ -1,6 +1,5 @@
 import { MessagePage } from "@edge-op/pages/message-pages";
 import { respondPage } from "@edge-op/pages/respond-page";
-import { createTranslator } from "@edge-op/pages/translator";
 import { isPlainText, isVisibleText } from "@edge-op/shared/http/is-plain-text";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
@@ -11,7 +10,6 @@ import { readDeployment } from "../runtime/deployment.ts";
 import type { Newcomer } from "../step/flow.ts";
 import type { StepPageRequest, StepRequest } from "../step/step.ts";
 import { stepFrame } from "../step/step-request.ts";
-import { signUpMessages } from "./sign-up-messages.ts";
 
 type SignUpContext = Pick<RequestContext<AuthEnv>, "settings" | "env">;
 
@@ -67,9 +65,11 @@ export async function accountExists(at: StepPageRequest, address: string): Promi
   const { flow, form } = at;
   if (flow.problem?.kind !== "refused" || flow.problem.method !== "taken") return undefined;
   const frame = stepFrame(at);
-  const t = createTranslator(signUpMessages, frame.t.language);
-  const link = { href: `/flow/sign-in?${new URLSearchParams({ f: form.fields.f })}`, text: t("signIn") };
-  return respondPage(<MessagePage frame={frame} title={t("taken")} text={t("takenText", { address })} link={link} />);
+  const { t } = frame;
+  const link = { href: `/flow/sign-in?${new URLSearchParams({ f: form.fields.f })}`, text: t("signUp.signIn") };
+  return respondPage(
+    <MessagePage frame={frame} title={t("signUp.taken")} text={t("signUp.takenText", { address })} link={link} />,
+  );
 }
 
 /** The field for the name of a person who gets an account. */

@@ -1,12 +1,11 @@
 import type { Script } from "@edge-op/pages/assets";
-import type { Language } from "@edge-op/pages/languages";
-import type { Catalog } from "@edge-op/pages/translator";
 import type { ProofMethod } from "@edge-op/protocol/oauth/authentication-context";
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { Proof, RefusedSignIn } from "@edge-op/shared/sessions/session-rpc";
 import type { Factors } from "@edge-op/shared/users/factors";
 import type { User } from "@edge-op/shared/users/user";
 import type { Child } from "hono/jsx";
+import type { AuthTranslator } from "../pages/messages.ts";
 import type { StepForm, StepRequest, StepResult } from "./step.ts";
 
 /**
@@ -15,7 +14,7 @@ import type { StepForm, StepRequest, StepResult } from "./step.ts";
  */
 export interface SignInMethod {
   /** The method's name in log lines and audit events. */
-  readonly name: RefusedSignIn["method"];
+  readonly name: Exclude<RefusedSignIn["method"], "code">;
   /** The proofs that a sign-in by this method can make. */
   readonly proofMethods: readonly ProofMethod[];
   /** The `acr` values that such a proof satisfies, alone or with a further one. */
@@ -25,17 +24,19 @@ export interface SignInMethod {
   readonly scripts: readonly Script[];
   /** Parts with input fields come first on the page, parts that are one button follow. */
   readonly placement: "fields" | "button";
-  readonly texts: Catalog<SignInText>;
   /** The method's part of the sign-in page; `undefined` if the account cannot use the method. */
   render(at: StepRequest, view: SignInMethodView): Promise<Child | undefined>;
   verify(at: StepRequest, form: Form): Promise<SignInResult | Detour>;
 }
 
-/** `refusedAgain` is for a person whose account is known. `required` and `preferred` describe what `{client}` requests. */
+/**
+ * The texts of each method, below its name. `refusedAgain` is for a person whose account is known. `required` and `preferred` describe what
+ * `{client}` requests.
+ */
 export type SignInText = "refused" | "refusedAgain" | "required" | "preferred";
 
 export interface SignInMethodView {
-  readonly language: Language;
+  readonly t: AuthTranslator;
   readonly form: StepForm;
   /** The signed-in person who confirms the sign-in. */
   readonly account: User | undefined;

@@ -1,7 +1,6 @@
 import { Layout } from "@edge-op/pages/layout";
 import { displayName } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
-import { createTranslator } from "@edge-op/pages/translator";
 import { findAuthentication } from "@edge-op/protocol/oauth/authentication-context";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { findFactors, hasSecondFactor } from "@edge-op/shared/users/factors";
@@ -12,7 +11,6 @@ import { mfaAcr } from "../step/second-factor.ts";
 import type { DecidedRequest, Step, StepInput, StepPageRequest, StepResult, StepState } from "../step/step.ts";
 import { findAllowed, findBasis, findSubject, stepFrame } from "../step/step-request.ts";
 import { connectIdentity, type PendingLink, peekPendingLink } from "./link-identity.ts";
-import { upstreamMessages } from "./messages.ts";
 
 /** **Connecting an identity at an upstream provider** with the account that its person has proven. */
 export const linkStep: Step = {
@@ -76,24 +74,24 @@ interface Props {
 
 /** **Asks whether an identity elsewhere is to be connected** with the account, and names both. */
 export function LinkPage({ frame, link: { provider, label }, user, form }: Props) {
-  const t = createTranslator(upstreamMessages, frame.t.language);
+  const { t } = frame;
   return (
-    <Layout {...frame} title={t("linkTitle")}>
+    <Layout {...frame} title={t("upstream.linkTitle")}>
       <div class="head">
-        <h1>{t("linkTitle")}</h1>
-        <p class="muted">{t("linkText")}</p>
+        <h1>{t("upstream.linkTitle")}</h1>
+        <p class="muted">{t("upstream.linkText")}</p>
       </div>
       <ul class="scopes">
-        <li>{t("linkAccount", { user })}</li>
-        <li>{t("linkIdentity", { provider, label })}</li>
+        <li>{t("upstream.linkAccount", { user })}</li>
+        <li>{t("upstream.linkIdentity", { provider, label })}</li>
       </ul>
       <form method="post" action={form.action} class="actions">
         <HiddenFields fields={form.fields} />
         <button type="submit" name="decision" value="connect" id="connect">
-          {t("connect")}
+          {t("upstream.connect")}
         </button>
         <button type="submit" name="decision" value="skip" class="quiet" id="skip">
-          {t("skip")}
+          {t("upstream.skip")}
         </button>
       </form>
     </Layout>

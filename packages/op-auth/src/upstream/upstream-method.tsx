@@ -1,4 +1,3 @@
-import { createTranslator } from "@edge-op/pages/translator";
 import { acrValuesOf, upstreamMethods } from "@edge-op/protocol/oauth/authentication-context";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
 import { listIdentities } from "@edge-op/shared/users/identities";
@@ -6,7 +5,6 @@ import { HiddenFields } from "../pages/form-parts.tsx";
 import type { SignInMethod, SignInMethodView } from "../step/sign-in-method.ts";
 import type { StepRequest } from "../step/step.ts";
 import { beginUpstream } from "./begin-upstream.ts";
-import { upstreamMessages } from "./messages.ts";
 
 /**
  * **Sign-in at an upstream provider**: a button for each. A known account is offered those that it is connected with. Cost of the page: 1 D1 call for
@@ -19,7 +17,6 @@ export const upstreamMethod: SignInMethod = {
   field: "upstream",
   scripts: [],
   placement: "button",
-  texts: upstreamMessages,
   render: async (at, view) => {
     const offered = await offeredUpstreams(at, view);
     return offered.length === 0 ? undefined : <UpstreamButtons view={view} upstreams={offered} />;
@@ -44,15 +41,15 @@ function UpstreamButtons({
   readonly view: SignInMethodView;
   readonly upstreams: readonly Upstream[];
 }) {
-  const t = createTranslator(upstreamMessages, view.language);
+  const { t } = view;
   return (
     <>
-      {view.isAlternative && <p class="or">{t("or")}</p>}
+      {view.isAlternative && <p class="or">{t("upstream.or")}</p>}
       <form method="post" action={view.form.action} class="stack">
         <HiddenFields fields={view.form.fields} />
         {upstreams.map(({ upstreamId, document: { name } }) => (
           <button type="submit" class="quiet" name="upstream" value={upstreamId} id={`upstream-${upstreamId}`}>
-            {t("continue", { provider: name })}
+            {t("upstream.continue", { provider: name })}
           </button>
         ))}
       </form>
