@@ -229,7 +229,7 @@ const positions: Readonly<Record<string, Position>> = {
   },
 };
 
-/** All that is stored about people, but their sessions. */
+/** All that is stored about people, but their sessions and `searched`, which the sweep of the object writes at any time. */
 const tables = [
   ...["users", "user_addresses", "user_passwords", "user_totp", "user_recovery_codes", "webauthn_credentials"],
   ...["user_identities", "user_roles", "user_groups", "consents", "invitations"],
@@ -237,7 +237,7 @@ const tables = [
 
 async function stored(): Promise<string> {
   const results = await DB.batch(tables.map((table) => DB.prepare(`SELECT * FROM ${table}`)));
-  return JSON.stringify(results.map((result) => result.results));
+  return JSON.stringify(results.map((result) => result.results.map((row) => ({ ...row, searched: undefined }))));
 }
 
 async function opened(page: string): Promise<OpenFlow & PageRequest & { readonly f: string }> {

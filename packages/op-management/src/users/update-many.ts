@@ -241,7 +241,10 @@ const updateUsers = defineRoute({
         ...{ updated: z.int(), unchanged: z.int(), refused: z.int() },
         results: z.array(resultSchema).describe("In the order of the lines."),
       })
-      .meta({ id: "UpdateResults" }),
+      .meta({
+        id: "UpdateResults",
+        examples: [{ updated: 1, unchanged: 0, refused: 0, results: [{ result: "updated" }] }],
+      }),
   },
   async handle(call) {
     const decided = await updateMany(call, call.body.users);
