@@ -1,5 +1,5 @@
-import { isAdminScope } from "@edge-op/protocol/oauth/admin-scope";
 import type { Confirmation } from "@edge-op/protocol/oauth/confirmation";
+import { isAdminScope } from "@edge-op/protocol/oauth/scope";
 import { resourceError } from "@edge-op/shared/callers/require-access-token";
 import type { ControlPlaneBindings } from "@edge-op/shared/control/commit-control-change";
 import type { RequestContext } from "@edge-op/shared/http/request-context";

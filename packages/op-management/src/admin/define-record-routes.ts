@@ -1,5 +1,5 @@
 import type { JsonObject } from "@edge-op/protocol/encoding/json-object";
-import type { Stored } from "@edge-op/protocol/encoding/stored-record";
+import type { Stored } from "@edge-op/protocol/encoding/stored-json";
 import * as z from "zod";
 import type { Columns } from "./columns.ts";
 import { type AdminCall, type AdminRoute, type AdminRouteSpec, defineRoute } from "./define-route.ts";

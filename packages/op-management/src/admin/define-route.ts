@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "@edge-op/protocol/encoding/json-object";
-import type { Stored } from "@edge-op/protocol/encoding/stored-record";
+import type { Stored } from "@edge-op/protocol/encoding/stored-json";
 import type { FieldError, OAuthErrorCode } from "@edge-op/protocol/oauth/errors";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { invalidFields, validate, wrongMembers } from "@edge-op/shared/http/require-valid";

@@ -1,4 +1,4 @@
-import { adminAudience, isAdminScope } from "@edge-op/protocol/oauth/admin-scope";
+import { adminAudience, isAdminScope } from "@edge-op/protocol/oauth/scope";
 import type { ClientMetadata } from "@edge-op/shared/clients/client";
 import { type Actor, requireAuthority } from "../admin/actor.ts";
 

@@ -4,8 +4,8 @@
  * @see https://www.rfc-editor.org/rfc/rfc8707#section-2
  */
 
-import { adminAudience } from "@edge-op/protocol/oauth/admin-scope";
 import type { FieldError } from "@edge-op/protocol/oauth/errors";
+import { adminAudience } from "@edge-op/protocol/oauth/scope";
 import { isUriWithoutFragment } from "@edge-op/protocol/oauth/uris";
 import { resourceMetadataSchema } from "@edge-op/shared/resources/resource-schema";
 import * as z from "zod";

@@ -1,5 +1,5 @@
-import { isAdminScope } from "@edge-op/protocol/oauth/admin-scope";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { isAdminScope } from "@edge-op/protocol/oauth/scope";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { Assignment } from "./assignment-store.ts";
 

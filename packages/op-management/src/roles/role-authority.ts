@@ -1,4 +1,4 @@
-import { isAdminScope } from "@edge-op/protocol/oauth/admin-scope";
+import { isAdminScope } from "@edge-op/protocol/oauth/scope";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { type ActorRequest, requireAuthority } from "../admin/actor.ts";
 import type { AdminCall } from "../admin/define-route.ts";

@@ -1,4 +1,4 @@
-import type { Stored } from "@edge-op/protocol/encoding/stored-record";
+import type { Stored } from "@edge-op/protocol/encoding/stored-json";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import * as z from "zod";

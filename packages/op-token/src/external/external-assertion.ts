@@ -1,5 +1,5 @@
+import { describeClockFault } from "@edge-op/protocol/encoding/seconds";
 import { decodeJwt, isTokenType, type JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
-import { describeClockFault } from "@edge-op/protocol/jwt/time-claims";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import type { Client } from "@edge-op/shared/clients/client";

@@ -1,8 +1,7 @@
 import { narrowDetails } from "@edge-op/protocol/oauth/authorization-details";
-import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { OAuthError, shownValue } from "@edge-op/protocol/oauth/errors";
 import { authenticationEvent } from "@edge-op/protocol/oauth/login-context";
 import { intersectScope, parseScope } from "@edge-op/protocol/oauth/scope";
-import { shownValue } from "@edge-op/protocol/oauth/shown-value";
 import { type TokenType, tokenTypes } from "@edge-op/protocol/oauth/token-types";
 import { listAllows, type TokenExchangePolicy } from "@edge-op/shared/clients/client";
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";

@@ -1,5 +1,5 @@
 import { encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
-import { type ClaimRequests, coveredClaims } from "@edge-op/protocol/oauth/claims-request";
+import { type ClaimRequests, coveredClaims } from "@edge-op/protocol/oauth/claims";
 import type { LoginContext } from "@edge-op/protocol/oauth/login-context";
 import { type Client, registeredScope } from "@edge-op/shared/clients/client";
 import { coveredMappings, mappedClaims } from "@edge-op/shared/users/attributes";

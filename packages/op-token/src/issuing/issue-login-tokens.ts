@@ -1,5 +1,5 @@
 import { type AuthorizationDetails, narrowDetails, readDetails } from "@edge-op/protocol/oauth/authorization-details";
-import { coveredClaims } from "@edge-op/protocol/oauth/claims-request";
+import { coveredClaims } from "@edge-op/protocol/oauth/claims";
 import { authenticationEvent, type LoginContext } from "@edge-op/protocol/oauth/login-context";
 import { intersectScope } from "@edge-op/protocol/oauth/scope";
 import { registeredScope } from "@edge-op/shared/clients/client";

@@ -1,4 +1,4 @@
-import { describeClockFault } from "@edge-op/protocol/jwt/time-claims";
+import { describeClockFault } from "@edge-op/protocol/encoding/seconds";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 
