@@ -9,7 +9,7 @@ import { controlPlaneName } from "@edge-op/shared/storage/shard-address";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { AuditExport } from "../src/audit/audit-export.ts";
 import { sweepAuditLog } from "../src/audit/audit-retention.ts";
-import { ReportPace } from "../src/audit/report-pace.ts";
+import { ReportPace } from "../src/audit/issued-tokens.ts";
 import {
   AUDIT_DB,
   AUDIT_EXPORT,
