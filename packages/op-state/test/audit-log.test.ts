@@ -1,7 +1,6 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { nextChainValue } from "@edge-op/op-management/audit/chain-value";
-import { hashEvent } from "@edge-op/op-management/audit/verify-chain";
+import { hashEvent, nextChainValue } from "@edge-op/op-management/audit/verify-chain";
 import { writeEvents } from "@edge-op/op-management/audit/write-events";
 import { type AuditMessage, chainStart } from "@edge-op/shared/audit/audit-event";
 import type { ControlPlaneRpc } from "@edge-op/shared/control/control-plane-rpc";
