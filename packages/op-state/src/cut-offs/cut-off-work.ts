@@ -132,8 +132,8 @@ export function committedBy(
 const userPrefix = cutOffKey("sub", "");
 
 /**
- * **Writes a cut-off to D1, where the record of its user or client contains it** (ADR 28), before it is sent to any shard. The endpoint that commits a
- * change writes its cut-off in the same transaction.
+ * **Writes a cut-off to D1, where the record of its user or client contains it** (ADR 28), before it is sent to any shard. The endpoint that
+ * commits a change writes its cut-off in the same transaction.
  *
  * Makes a cut-off a change of its own, which ends the sessions of its user: for a cut-off without a change of a record, or whose change a restored D1
  * has lost. Returns its number. Cost: 1 D1 write.
