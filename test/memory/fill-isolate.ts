@@ -1,5 +1,5 @@
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
-import { ClientResources } from "../../packages/op-token/src/client-resources.ts";
+import { ClientResources } from "../../packages/op-token/src/isolate.ts";
 import { KnownCredentials } from "../../packages/shared/src/callers/client-secret.ts";
 import { RateShield } from "../../packages/shared/src/callers/rate-limit.ts";
 import { DpopProofs } from "../../packages/shared/src/callers/read-proof.ts";

@@ -5,7 +5,7 @@
 
 import { describe, expect, test } from "vitest";
 import { defaultFleet, grantedLeaseMs, leaseLoad } from "../../load-tests/model/leases.ts";
-import { HeldCallQueue } from "../../packages/op-state/src/leases/held-call-queue.ts";
+import { HeldCallQueue } from "../../packages/op-state/src/leases/held-calls.ts";
 import { RelayMachine } from "../../packages/op-state/src/relay/relay-machine.ts";
 import { RevocationMachine } from "../../packages/op-state/src/revocation/revocation-machine.ts";
 import { leaseTiming } from "../../packages/shared/src/config/lease-timing.ts";

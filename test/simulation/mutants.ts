@@ -1,9 +1,12 @@
 import { AnnouncedLog } from "../../packages/op-state/src/changes/announced-log.ts";
 import { RecordCopies } from "../../packages/op-state/src/changes/record-copies.ts";
 import { KeyRows } from "../../packages/op-state/src/keys/key-rows.ts";
-import { ConfirmationWaits } from "../../packages/op-state/src/leases/confirmation-waits.ts";
 import { HeldCalls } from "../../packages/op-state/src/leases/held-calls.ts";
-import { LeaseHolders, type PendingChange } from "../../packages/op-state/src/leases/lease-holders.ts";
+import {
+  ConfirmationWaits,
+  LeaseHolders,
+  type PendingChange,
+} from "../../packages/op-state/src/leases/lease-holders.ts";
 import { RelayMachine } from "../../packages/op-state/src/relay/relay-machine.ts";
 import { UpstreamShard } from "../../packages/op-state/src/relay/upstream-shard.ts";
 import { GrantRevocations } from "../../packages/op-state/src/revocation/grant-revocations.ts";

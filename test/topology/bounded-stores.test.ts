@@ -104,7 +104,7 @@ const remembered: Readonly<Record<string, string>> = {
   "client-secret.ts": "client-secret.ts",
   "remembered-decisions.ts": "remembered-decisions.ts",
   "verified-tokens.ts": "access-token.ts",
-  "client-resources.ts": "no record: a guess, which the object judges",
+  "isolate.ts": "no record: a guess, which the object judges",
   "read-proof.ts": "no record: keys that proofs contain, and used proofs",
   "rate-limit.ts": "no record: counters",
   "host-budget.ts": "no record: counters",

@@ -56,7 +56,7 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   "op-auth/src/upstream/provision-user.ts": { "INSERT users": newPerson },
   "op-management/src/admin/versioned-table.ts": { "UPDATE *": administrator },
-  "op-management/src/attributes/attribute-table.ts": { "UPDATE users": administrator },
+  "op-management/src/attributes/attribute-routes.ts": { "UPDATE users": administrator },
   "op-management/src/import/insert-lines.ts": {
     "DELETE user_addresses": passed,
     "INSERT *": newPerson,

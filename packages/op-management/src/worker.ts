@@ -6,8 +6,7 @@ import type { ManagementEnv } from "@edge-op/workers/env";
 import { createApp } from "./app.ts";
 import { createAuditConsumer } from "./audit/audit-consumer.ts";
 import { createIsolate, type ManagementIsolate } from "./isolate.ts";
-import { failuresIn } from "./mail/address-failures.ts";
-import { recordFailures } from "./mail/record-failures.ts";
+import { failuresIn, recordFailures } from "./mail/address-failures.ts";
 
 /** Cloudflare Email Sending delivers its events to the same queue (docs/operating/mail.md). */
 type QueuedMessage = AuditMessage | (JsonObject & { readonly type: string });

@@ -1,5 +1,4 @@
-import { protocolClaims } from "@edge-op/protocol/oauth/claims-request";
-import { rbacScopes, standardClaims } from "@edge-op/protocol/oauth/scope-claims";
+import { protocolClaims, rbacScopes, standardClaims } from "@edge-op/protocol/oauth/claims";
 import { beforeEach, describe, expect, it } from "vitest";
 import { AdminCaller, bindings } from "./fixtures/admin-fixtures.ts";
 

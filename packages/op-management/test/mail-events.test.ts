@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { origin, waitBriefly } from "../../../test/fixtures/call.ts";
 import { createApp } from "../src/app.ts";
 import { failuresIn } from "../src/mail/address-failures.ts";
-import { isSignedWebhook } from "../src/mail/webhook-signature.ts";
+import { isSignedWebhook } from "../src/mail/mail-events-endpoint.ts";
 import { createWorker } from "../src/worker.ts";
 import { managementEnv } from "./fixtures/management-fixtures.ts";
 

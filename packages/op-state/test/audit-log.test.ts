@@ -1,7 +1,6 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { nextChainValue } from "@edge-op/op-management/audit/chain-value";
-import { hashEvent } from "@edge-op/op-management/audit/verify-chain";
+import { hashEvent, nextChainValue } from "@edge-op/op-management/audit/verify-chain";
 import { writeEvents } from "@edge-op/op-management/audit/write-events";
 import { type AuditMessage, chainStart } from "@edge-op/shared/audit/audit-event";
 import type { ControlPlaneRpc } from "@edge-op/shared/control/control-plane-rpc";
@@ -9,7 +8,7 @@ import { controlPlaneName } from "@edge-op/shared/storage/shard-address";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { AuditExport } from "../src/audit/audit-export.ts";
 import { sweepAuditLog } from "../src/audit/audit-retention.ts";
-import { ReportPace } from "../src/audit/report-pace.ts";
+import { ReportPace } from "../src/audit/issued-tokens.ts";
 import {
   AUDIT_DB,
   AUDIT_EXPORT,

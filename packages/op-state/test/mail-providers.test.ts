@@ -1,11 +1,7 @@
 import type { HooksWorker } from "@edge-op/shared/hooks/call-hook";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { hostileResults } from "../../../test/fixtures/hostile-results.ts";
-import { sendByCloudflare } from "../src/mail/cloudflare-mail.ts";
-import { sendByHook } from "../src/mail/hook-mail.ts";
-import { sendMail } from "../src/mail/mail-provider.ts";
-import type { OutgoingMail } from "../src/mail/outgoing-mail.ts";
-import { sendByResend } from "../src/mail/resend-mail.ts";
+import { type OutgoingMail, sendByCloudflare, sendByHook, sendByResend, sendMail } from "../src/mail/mail-provider.ts";
 
 /** The adapters of providers of mail: what each response means. */
 const mail: OutgoingMail = {

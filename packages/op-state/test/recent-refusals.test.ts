@@ -4,8 +4,7 @@ import type { ReportedRefusal } from "@edge-op/shared/audit/audit-log-rpc";
 import type { ControlPlaneRpc } from "@edge-op/shared/control/control-plane-rpc";
 import { controlPlaneName } from "@edge-op/shared/storage/shard-address";
 import { describe, expect, it } from "vitest";
-import { fairLevel } from "../src/audit/fair-level.ts";
-import { RecentRefusals } from "../src/audit/recent-refusals.ts";
+import { fairLevel, RecentRefusals } from "../src/audit/recent-refusals.ts";
 
 const { CONTROL_PLANE } = env as unknown as { CONTROL_PLANE: DurableObjectNamespace<ControlPlaneRpc> };
 const start = Date.parse("2026-11-24T08:00:00Z");

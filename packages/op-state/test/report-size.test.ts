@@ -2,8 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, it, vi } from "vitest";
 import type { ControlPlane } from "../src/control/control-plane.ts";
-import { AlarmSchedule } from "../src/wake/alarm-schedule.ts";
-import { reportSize } from "../src/wake/report-size.ts";
+import { AlarmSchedule, reportSize } from "../src/wake/alarm-schedule.ts";
 
 const { DB, CONTROL_PLANE } = env as unknown as {
   readonly DB: D1Database;

@@ -1,6 +1,6 @@
 import TinyQueue from "tinyqueue";
 import { afterEach, expect, it, vi } from "vitest";
-import { HeldCallQueue } from "../src/leases/held-call-queue.ts";
+import { HeldCallQueue } from "../src/leases/held-calls.ts";
 import { LeaseHolders } from "../src/leases/lease-holders.ts";
 
 afterEach(() => {

@@ -1,5 +1,4 @@
-import { OAuthError } from "@edge-op/protocol/oauth/errors";
-import { shownValue } from "@edge-op/protocol/oauth/shown-value";
+import { OAuthError, shownValue } from "@edge-op/protocol/oauth/errors";
 import type { Client } from "@edge-op/shared/clients/client";
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { GrantModule } from "./grant-module.ts";

@@ -4,7 +4,7 @@ import type { Form } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { TokenEnv } from "@edge-op/workers/env";
-import { authenticateWorkload, isWorkloadRequest } from "./external/authenticate-workload.ts";
+import { authenticateWorkload, isWorkloadRequest } from "./external/external-assertion.ts";
 import type { GrantRequest } from "./grant-module.ts";
 import type { TokenIsolate } from "./isolate.ts";
 

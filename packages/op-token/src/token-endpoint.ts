@@ -1,3 +1,4 @@
+import { decodeJwt } from "@edge-op/protocol/jwt/decode-claims";
 import { readClientCertificate } from "@edge-op/protocol/mtls/client-certificate";
 import type { GrantType } from "@edge-op/protocol/oauth/grant-types";
 import { authenticatedUntilMs, countRequestOf } from "@edge-op/shared/callers/authenticate-client";
@@ -9,6 +10,7 @@ import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { rulesOfParties } from "@edge-op/shared/issuers/trusted-issuer";
 import type { TokenEnv } from "@edge-op/workers/env";
 import type { TokenResponse } from "./grant-module.ts";
 import { findGrantModule, requireGrantModule } from "./grants.ts";
@@ -16,7 +18,6 @@ import { identifyClient } from "./identify-client.ts";
 import type { TokenIsolate } from "./isolate.ts";
 import { requireProof } from "./issuing/require-proof.ts";
 import { readNamedAhead } from "./read-named-ahead.ts";
-import { reportIssued } from "./report-issued.ts";
 
 /** RFC 6749 §5.1 requires it beside `no-store` in every response that contains a token. */
 const tokenHeaders = { Pragma: "no-cache" } as const;
@@ -44,10 +45,10 @@ export async function tokenEndpoint(
     return { ...decision, issued: await issueTokens(context, isolate, decision, open) };
   };
   const begun = readNamedAhead(context, isolate, request);
-  const { type, client, issued } = await settle(context, isolate, decideAndIssue, begun);
-  reportIssued(context, isolate, type, client, issued);
-  isolate.clients.noteUse(context, client);
-  return new JsonResponse(issued, { headers: tokenHeaders });
+  const decided = await settle(context, isolate, decideAndIssue, begun);
+  reportIssued(context, isolate, decided);
+  isolate.clients.noteUse(context, decided.client);
+  return new JsonResponse(decided.issued, { headers: tokenHeaders });
 }
 
 /** The tokens that are due, and their client. */
@@ -88,4 +89,27 @@ function issueTokens(
     return { ...request, isCommitted: true } as const;
   };
   return findGrantModule(type)!.issue({ ...request, validate: open.validate, commit }, due);
+}
+
+/** **Reports an issued token to the audit log.** The redemption of a code or a device code has its own event (op-state). */
+function reportIssued(
+  context: RequestContext<TokenEnv>,
+  isolate: TokenIsolate,
+  { type, client, issued }: Pick<Decision, "type" | "client"> & { readonly issued: TokenResponse },
+): void {
+  if (type === "authorization_code" || type === "urn:ietf:params:oauth:grant-type:device_code") return;
+  isolate.reports.noteIssued(context, () => {
+    const { sub, grant_client: grantClient, via } = decodeJwt(issued.access_token)?.claims ?? {};
+    const issuerRules = rulesOfParties([grantClient, ...(Array.isArray(via) ? via : [])]);
+    return {
+      atMs: context.arrivedAtMs,
+      grantType: type,
+      clientId: client.clientId,
+      sub: typeof sub === "string" ? sub : undefined,
+      scope: issued.scope,
+      ...(issuerRules.length === 0 ? {} : { issuerRules }),
+      address: context.network,
+      requestId: context.requestId,
+    };
+  });
 }

@@ -3,7 +3,7 @@
  * so that responses are cached forever.
  */
 
-import { fnv1a } from "@edge-op/protocol/encoding/fnv1a";
+import { fnv1a } from "@edge-op/protocol/encoding/bytes";
 import type { Branding } from "./branding.ts";
 import { readableOn } from "./contrast.ts";
 import { styleSheet } from "./style-sheet.ts";

@@ -1,5 +1,5 @@
 import type { AuthorizationDetails } from "@edge-op/protocol/oauth/authorization-details";
-import type { ClaimsRequest } from "@edge-op/protocol/oauth/claims-request";
+import type { ClaimsRequest } from "@edge-op/protocol/oauth/claims";
 import type { Client } from "@edge-op/shared/clients/client";
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";

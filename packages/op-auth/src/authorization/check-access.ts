@@ -1,7 +1,6 @@
-import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { loggedValue, OAuthError, shownValue } from "@edge-op/protocol/oauth/errors";
 import { requireResourceIndicator } from "@edge-op/protocol/oauth/resource-indicator";
 import { intersectScope, parseScope } from "@edge-op/protocol/oauth/scope";
-import { loggedValue, shownValue } from "@edge-op/protocol/oauth/shown-value";
 import { registeredScope } from "@edge-op/shared/clients/client";
 import { requestedDetails, requireAdminScope } from "@edge-op/shared/clients/requested-access";
 import { requireAllowedSignatures } from "@edge-op/shared/clients/security-profile";

@@ -4,7 +4,7 @@ import {
   type ClaimsRequest,
   coveredClaims,
   protocolClaims,
-} from "@edge-op/protocol/oauth/claims-request";
+} from "@edge-op/protocol/oauth/claims";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import { isReservedClaim } from "@edge-op/protocol/oauth/reserved-claims";

@@ -1,6 +1,6 @@
 import { readLocales } from "@edge-op/pages/languages";
 import { isSupportedAcr } from "@edge-op/protocol/oauth/authentication-context";
-import type { ClaimsRequest } from "@edge-op/protocol/oauth/claims-request";
+import type { ClaimsRequest } from "@edge-op/protocol/oauth/claims";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import { readIdToken } from "@edge-op/shared/tokens/id-token";

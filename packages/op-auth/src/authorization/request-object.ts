@@ -1,6 +1,11 @@
-import { foreignClockSkewSeconds, toSeconds } from "@edge-op/protocol/encoding/seconds";
+import {
+  clockDifference,
+  findClockFault,
+  foreignClockSkewSeconds,
+  isTime,
+  toSeconds,
+} from "@edge-op/protocol/encoding/seconds";
 import { longestToken } from "@edge-op/protocol/jwt/decode-claims";
-import { clockDifference, findClockFault, isTime } from "@edge-op/protocol/jwt/time-claims";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import type { Client } from "@edge-op/shared/clients/client";

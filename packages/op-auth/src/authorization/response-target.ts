@@ -1,5 +1,4 @@
-import { OAuthError } from "@edge-op/protocol/oauth/errors";
-import { loggedUri } from "@edge-op/protocol/oauth/shown-value";
+import { loggedUri, OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { Client, ClientMetadata } from "@edge-op/shared/clients/client";
 import { signsMessages } from "@edge-op/shared/clients/security-profile";
 import type { Settings } from "@edge-op/shared/config/settings";

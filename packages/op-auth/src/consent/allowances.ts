@@ -1,7 +1,7 @@
 import type { Language, TextLanguage } from "@edge-op/pages/languages";
-import { namesOf } from "@edge-op/protocol/encoding/names-of";
-import { adminAudience } from "@edge-op/protocol/oauth/admin-scope";
-import { rbacScopes, scopeClaims } from "@edge-op/protocol/oauth/scope-claims";
+import { namesOf } from "@edge-op/protocol/encoding/json-object";
+import { rbacScopes, scopeClaims } from "@edge-op/protocol/oauth/claims";
+import { adminAudience } from "@edge-op/protocol/oauth/scope";
 import type { Resource } from "@edge-op/shared/resources/resource";
 import type { MappedAttribute } from "@edge-op/shared/users/attributes";
 import type { AuthTranslator } from "../pages/messages.ts";

@@ -1,8 +1,7 @@
 import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import { parseJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { type AuthorizationDetail, canonicalJson } from "@edge-op/protocol/oauth/authorization-details";
-import { protocolClaims } from "@edge-op/protocol/oauth/claims-request";
-import { claimsCoveredBy } from "@edge-op/protocol/oauth/scope-claims";
+import { claimsCoveredBy, protocolClaims } from "@edge-op/protocol/oauth/claims";
 import { type Client, isPublicClient } from "@edge-op/shared/clients/client";
 import type { Settings } from "@edge-op/shared/config/settings";
 import type { RequestContext } from "@edge-op/shared/http/request-context";

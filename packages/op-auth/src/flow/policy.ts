@@ -1,5 +1,5 @@
-import { isAdminScope } from "@edge-op/protocol/oauth/admin-scope";
 import { findAuthentication } from "@edge-op/protocol/oauth/authentication-context";
+import { isAdminScope } from "@edge-op/protocol/oauth/scope";
 import type { Client } from "@edge-op/shared/clients/client";
 import type { Settings } from "@edge-op/shared/config/settings";
 import type { RequestContext } from "@edge-op/shared/http/request-context";

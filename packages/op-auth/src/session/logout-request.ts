@@ -1,7 +1,6 @@
 import { readLocales } from "@edge-op/pages/languages";
-import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { loggedUri, OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
-import { loggedUri } from "@edge-op/protocol/oauth/shown-value";
 import type { Client } from "@edge-op/shared/clients/client";
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";

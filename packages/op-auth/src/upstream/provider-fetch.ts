@@ -1,6 +1,6 @@
 import { decodeBase64 } from "@edge-op/protocol/encoding/bytes";
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
-import { encodeJwsHeader, signCompact } from "@edge-op/protocol/jwt/sign-compact";
+import { encodeJwsHeader, signCompact } from "@edge-op/protocol/jwt/signing-algorithms";
 import { fetchClientUrl } from "@edge-op/shared/http/fetch-client-url";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";

@@ -1,5 +1,5 @@
-import { adminAudience } from "@edge-op/protocol/oauth/admin-scope";
 import { isAcrSatisfied } from "@edge-op/protocol/oauth/authentication-context";
+import { adminAudience } from "@edge-op/protocol/oauth/scope";
 import {
   findAccessToken,
   requireUnrevoked,

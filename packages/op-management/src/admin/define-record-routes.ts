@@ -1,13 +1,20 @@
 import type { JsonObject } from "@edge-op/protocol/encoding/json-object";
-import type { Stored } from "@edge-op/protocol/encoding/stored-record";
+import type { Stored } from "@edge-op/protocol/encoding/stored-json";
 import * as z from "zod";
 import type { Columns } from "./columns.ts";
 import { type AdminCall, type AdminRoute, type AdminRouteSpec, defineRoute } from "./define-route.ts";
-import { formatEtag, requireMatch } from "./entity-tags.ts";
-import { type ListCondition, type ListSearch, listQuery, rowCondition } from "./list-conditions.ts";
+import {
+  cutPage,
+  type ListCondition,
+  type ListSearch,
+  listQuery,
+  nextCursor,
+  nextOf,
+  readCursor,
+  rowCondition,
+} from "./list-page.ts";
 import { mergePatchOf } from "./merge-patch.ts";
-import { cutPage, nextCursor, nextOf, readCursor } from "./paging.ts";
-import { retryOnConflict } from "./retry-on-conflict.ts";
+import { formatEtag, requireMatch, retryOnConflict } from "./optimistic-concurrency.ts";
 import type { BesideRecord, RecordOf, VersionedTable } from "./versioned-table.ts";
 
 export type PatchCall = AdminCall<JsonObject, undefined>;

@@ -1,13 +1,12 @@
 import { isJsonObject, type JsonObject } from "@edge-op/protocol/encoding/json-object";
-import type { Stored } from "@edge-op/protocol/encoding/stored-record";
-import type { FieldError, OAuthErrorCode } from "@edge-op/protocol/oauth/errors";
+import type { Stored } from "@edge-op/protocol/encoding/stored-json";
+import { type FieldError, OAuthError, type OAuthErrorCode } from "@edge-op/protocol/oauth/errors";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { invalidFields, validate, wrongMembers } from "@edge-op/shared/http/require-valid";
+import { invalidFields, requireValid, validate, wrongMembers } from "@edge-op/shared/http/require-valid";
 import type { AccessToken } from "@edge-op/shared/tokens/verified-tokens";
 import type { ManagementEnv } from "@edge-op/workers/env";
 import type * as z from "zod";
 import type { ManagementIsolate } from "../isolate.ts";
-import { readQuery } from "./read-query.ts";
 
 export const adminScopes = [
   ...(["admin:clients", "admin:issuers", "admin:users", "admin:export", "admin:keys"] as const),
@@ -16,7 +15,7 @@ export const adminScopes = [
 
 export type AdminScope = (typeof adminScopes)[number];
 
-export type AdminMethod = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+type AdminMethod = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 export type ResponseHeader = "ETag" | "Location";
 export type Precondition = "If-Match" | "If-None-Match";
@@ -36,13 +35,13 @@ export interface AdminCall<Body, Query> {
   parameter(name: string): string;
 }
 
-export interface AdminResponse<Resource> {
+interface AdminResponse<Resource> {
   readonly body: Resource;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Input before validation. */
-export type RawAdminCall = Omit<AdminCall<unknown, unknown>, "body" | "query"> & {
+type RawAdminCall = Omit<AdminCall<unknown, unknown>, "body" | "query"> & {
   readonly json: unknown;
   readonly search: URLSearchParams;
 };
@@ -116,4 +115,22 @@ async function requireBody(
   const wrong = wrongMembers(result.fields);
   const sound = Object.fromEntries(Object.entries(json).filter(([name]) => !wrong.has(name)));
   throw invalidFields([...result.fields, ...(await faultsBeside(call, sound, wrong))], errorCode);
+}
+
+/** **Parses a query string** by its schema. Refuses unknown and repeated parameters by name. */
+function readQuery(schema: z.ZodType | undefined, search: URLSearchParams): unknown {
+  const values = new Map<string, string>();
+  for (const [name, value] of search) {
+    if (schema === undefined || values.has(name)) {
+      const message = schema === undefined ? "is not a known parameter" : "is given twice";
+      const path = name.slice(0, 64);
+      throw new OAuthError("invalid_request", "query-invalid", {
+        detail: `query: ${message}`,
+        description: `${path}: ${message}`,
+        fields: [{ path, message }],
+      });
+    }
+    values.set(name, value);
+  }
+  return schema === undefined ? undefined : requireValid(schema, Object.fromEntries(values));
 }

@@ -7,9 +7,8 @@ import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { ActorRequest } from "./actor.ts";
 import type { Columns } from "./columns.ts";
 import { type AdminChange, commitChange } from "./commit-change.ts";
-import { nextVersion } from "./entity-tags.ts";
-import { mayBeConflict } from "./retry-on-conflict.ts";
-import { type RowCondition, selectPage } from "./select-page.ts";
+import { type RowCondition, selectPage } from "./list-page.ts";
+import { mayBeConflict, nextVersion } from "./optimistic-concurrency.ts";
 
 interface Versioned {
   readonly createdAtMs: number;

@@ -4,7 +4,7 @@ import { listEvents, showEvent } from "@edge-op/shared/audit/list-events";
 import { queryAuditDatabase } from "@edge-op/shared/storage/query-database";
 import * as z from "zod";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
-import { cutPage, invalidCursor, nextCursor, pageQuery, readCursor } from "../admin/paging.ts";
+import { cutPage, invalidCursor, nextCursor, pageQuery, readCursor } from "../admin/list-page.ts";
 import { eventSchema, moment, readPlace, writePlace } from "./event-resource.ts";
 import { reviewLog } from "./verify-log.ts";
 

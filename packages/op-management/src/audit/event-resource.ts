@@ -1,7 +1,7 @@
 import { decodeBase64Url, encodeBase64Url, encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
 import { type EventPlace, formatPlace, parsePlace } from "@edge-op/shared/audit/list-events";
 import * as z from "zod";
-import { invalidCursor } from "../admin/paging.ts";
+import { invalidCursor } from "../admin/list-page.ts";
 
 /** **An audit event in the admin API**: actor, action, client, time and origin; everything else is in `detail`. */
 export const eventSchema = z

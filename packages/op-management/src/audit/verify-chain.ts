@@ -1,12 +1,26 @@
 import { hexOf, sha256 } from "@edge-op/protocol/encoding/bytes";
-import { type AuditGap, type AuditMessage, chainStart, chainText } from "@edge-op/shared/audit/audit-event";
+import {
+  type AuditGap,
+  type AuditMessage,
+  type ChainHead,
+  chainStart,
+  chainText,
+} from "@edge-op/shared/audit/audit-event";
+
+/** The single chain before its first event. */
+export const emptyChain: ChainHead = { position: 0, chain: chainStart };
+
+/** **The chain value behind an event**: it depends on every earlier event, so one value identifies the whole history. */
+export async function nextChainValue(chain: string, hash: string): Promise<string> {
+  return hexOf(await sha256(JSON.stringify([chain, hash])));
+}
 
 /** **The SHA-256 of an event**, hex, as computed by its outbox. */
 export async function hashEvent(event: Omit<AuditMessage, "hash" | "floor">): Promise<string> {
   return hexOf(await sha256(chainText(event)));
 }
 
-export interface ChainReview {
+interface ChainReview {
   /** The `seq` of the first event that was edited, removed, inserted or moved (A3); `undefined` for an unbroken chain. */
   readonly brokenAt: number | undefined;
   /** Recorded gaps in the verified part of the history: events that were lost when D1 was restored to an earlier time. */

@@ -7,8 +7,7 @@ import {
   type StoredEvent,
 } from "@edge-op/shared/audit/audit-event";
 import { queryAuditDatabase } from "@edge-op/shared/storage/query-database";
-import { emptyChain, nextChainValue } from "./chain-value.ts";
-import { hashEvent } from "./verify-chain.ts";
+import { emptyChain, hashEvent, nextChainValue } from "./verify-chain.ts";
 
 export interface LogReview {
   /** The positions that were verified; `from` > `to` if there are none. */

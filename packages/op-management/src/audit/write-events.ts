@@ -1,7 +1,7 @@
 import { type AuditMessage, type ChainHead, type RecordedGap, selectHead } from "@edge-op/shared/audit/audit-event";
 import { limits } from "@edge-op/shared/config/limits";
 import { isOvertaken, queryAuditDatabase } from "@edge-op/shared/storage/query-database";
-import { emptyChain, nextChainValue } from "./chain-value.ts";
+import { emptyChain, nextChainValue } from "./verify-chain.ts";
 
 export interface WriteResult {
   /** Gaps that this write has recorded. */

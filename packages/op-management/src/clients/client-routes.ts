@@ -6,7 +6,7 @@ import { choiceMembers } from "@edge-op/shared/clients/metadata-choices";
 import * as z from "zod";
 import { defineRecordRoutes } from "../admin/define-record-routes.ts";
 import type { AdminRoute } from "../admin/define-route.ts";
-import { lowerAscii, textParameter } from "../admin/list-conditions.ts";
+import { lowerAscii, textParameter } from "../admin/list-page.ts";
 import { patchStored } from "../admin/merge-patch.ts";
 import { clients, withoutEmptyScope } from "./client-table.ts";
 import { createClient } from "./create-client.ts";

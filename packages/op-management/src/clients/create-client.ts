@@ -9,8 +9,8 @@ import type { ActorRequest } from "../admin/actor.ts";
 import { isSubRetired, takenError } from "../admin/taken-ids.ts";
 import { requireAuthorityOver } from "./client-authority.ts";
 import { clients, type StoredClient } from "./client-table.ts";
-import { requireRegistrationSize, requireRoomToRegister, roomToRegister } from "./registration-limits.ts";
 import { newSecret } from "./secret-store.ts";
+import { requireRegistrationSize, requireRoomToRegister, roomToRegister } from "./self-registration.ts";
 
 export interface ClientRegistration {
   /** Chosen by the server if `undefined`; otherwise it matches `clientIdPattern`. */

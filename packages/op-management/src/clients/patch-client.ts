@@ -4,12 +4,11 @@ import { requireDocument, requireSector } from "@edge-op/shared/clients/checked-
 import type { ClientMetadata } from "@edge-op/shared/clients/client";
 import { metadataSchema } from "@edge-op/shared/clients/client-schema";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
+import { requireOtherParty } from "../admin/actor.ts";
 import type { PatchCall } from "../admin/define-record-routes.ts";
 import { patchStored } from "../admin/merge-patch.ts";
-import { requireOtherParty } from "../admin/own-authority.ts";
-import { losesAdminScope, requireAuthorityOver } from "./client-authority.ts";
+import { losesAdminScope, requireAuthorityOver, requireOwnClientUsable } from "./client-authority.ts";
 import type { StoredClient } from "./client-table.ts";
-import { requireOwnClientUsable } from "./own-client.ts";
 import { deleteSecrets } from "./secret-store.ts";
 
 /** **Applies a patch to a client.** Its grants end when it is disabled, and when an admin scope is removed. */

@@ -3,9 +3,9 @@ import { usesSecret } from "@edge-op/protocol/oauth/client-auth-methods";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import * as z from "zod";
+import { refuseOwn } from "../admin/actor.ts";
 import { commitChange } from "../admin/commit-change.ts";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
-import { refuseOwn } from "../admin/own-authority.ts";
 import { requireAuthorityOver } from "./client-authority.ts";
 import { clients } from "./client-table.ts";
 import {

@@ -8,6 +8,9 @@ import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { longestToken } from "@edge-op/protocol/jwt/decode-claims";
 import { clientIdPattern } from "@edge-op/shared/clients/client-schema";
 import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
+import { controlPlane } from "@edge-op/shared/control/commit-control-change";
+import { controlCallMs } from "@edge-op/shared/control/control-plane-rpc";
+import type { CutOffKind } from "@edge-op/shared/cut-offs/cut-offs";
 import { revokeAtPlaces } from "@edge-op/shared/endings/endings";
 import { latestGrantEndMs } from "@edge-op/shared/grants/grant";
 import { type GrantPlace, grantKey, requestsAt, rowUntilMs, tokenKey } from "@edge-op/shared/grants/grant-revocation";
@@ -16,16 +19,16 @@ import { invalidFields } from "@edge-op/shared/http/require-valid";
 import { defaultTenant } from "@edge-op/shared/leases/revocation-subject";
 import { type RefreshToken, readRefreshToken } from "@edge-op/shared/refresh/refresh-token";
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import { callObject } from "@edge-op/shared/storage/call-object";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { formatTokenId, parseTokenId, type TokenId } from "@edge-op/shared/storage/shard-address";
 import { readAccessToken } from "@edge-op/shared/tokens/access-token";
 import { forgetAllOfflineGrants, forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
 import * as z from "zod";
+import { type ActorRequest, requireOtherParty, requireOtherSubject } from "../admin/actor.ts";
 import { commitChange } from "../admin/commit-change.ts";
 import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-route.ts";
-import { requireOtherParty, requireOtherSubject } from "../admin/own-authority.ts";
 import { subPattern } from "../users/user-schema.ts";
-import { cutOff } from "./cut-off.ts";
 
 const names = ["token", "jti", "grant_id", "sub", "client_id"] as const;
 
@@ -232,3 +235,9 @@ const revokeAll = defineRoute({
 });
 
 export const revocationRoutes: readonly AdminRoute[] = [revoke, revokeAll];
+
+/** **Revokes every grant of a user or client** created up to now; resolves when the cut-off is in force everywhere. Cost: 1 object call. */
+async function cutOff({ context, actor }: ActorRequest, kind: CutOffKind, id: string): Promise<void> {
+  const request = { kind, id, operationId: operationId(context), actor: actor.sub };
+  await callObject("control plane", () => controlPlane(context).cutOff(request), controlCallMs);
+}

@@ -1,19 +1,47 @@
+/** **Requests and responses of `/admin/client-document-hosts`**. */
+
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
-import { listDocumentHosts, mostDocumentHosts } from "@edge-op/shared/clients/document-policy";
-import type { HostPolicy } from "@edge-op/shared/config/setting-values";
+import { isDocumentHost, listDocumentHosts, mostDocumentHosts } from "@edge-op/shared/clients/document-policy";
+import { documentPolicies, type HostPolicy } from "@edge-op/shared/config/setting-values";
+import { invalidFields } from "@edge-op/shared/http/require-valid";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { everyId } from "@edge-op/shared/storage/record-kinds";
+import * as z from "zod";
 import { commitChange } from "../admin/commit-change.ts";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
-import { cutPage, pageQuery, readCursor } from "../admin/paging.ts";
-import { mayBeConflict } from "../admin/retry-on-conflict.ts";
-import {
-  documentHostBodySchema,
-  documentHostListSchema,
-  documentHostSchema,
-  requireHost,
-} from "./document-host-schema.ts";
+import { cutPage, nextCursor, pageQuery, readCursor } from "../admin/list-page.ts";
+import { mayBeConflict } from "../admin/optimistic-concurrency.ts";
+
+const policy = z
+  .enum(documentPolicies)
+  .describe(
+    "`deny`: clients of its documents are refused; `ask`: users are asked at each request; `allow`: their consent is remembered.",
+  );
+
+const documentHostBodySchema = z.strictObject({ policy }).meta({ id: "DocumentHostReplacement" });
+
+const documentHostSchema = z
+  .strictObject({
+    host: z
+      .string()
+      .describe(
+        "A host name, `*.` and a host name for every host below it, or `*` for every host. The most specific one applies.",
+      ),
+    policy,
+  })
+  .meta({ id: "DocumentHost", examples: [{ host: "*.example.com", policy: "allow" }] });
+
+const documentHostListSchema = z
+  .strictObject({ hosts: z.array(documentHostSchema), next_cursor: nextCursor })
+  .meta({ id: "DocumentHostList" });
+
+function requireHost(host: string): string {
+  if (isDocumentHost(host)) return host;
+  const message =
+    "must be a host name in lower case (xn-- for other scripts), an address as in a URL, *. and a host name, or *";
+  throw invalidFields([{ path: "host", message }]);
+}
 
 const path = "/client-document-hosts";
 const named = `${path}/{host}`;

@@ -9,7 +9,7 @@ import { everyId } from "@edge-op/shared/storage/record-kinds";
 import * as z from "zod";
 import { commitChange } from "../admin/commit-change.ts";
 import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-route.ts";
-import { cutPage, nextCursor, pageQuery, readCursor } from "../admin/paging.ts";
+import { cutPage, nextCursor, pageQuery, readCursor } from "../admin/list-page.ts";
 
 const path = "/held-records";
 /** Everything that a client, user, issuer, role or resource may do can depend on it, so the scope is that of the deployment. */

@@ -11,7 +11,7 @@ import * as z from "zod";
 import { commitChange } from "../admin/commit-change.ts";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
 import { exampleOf } from "../admin/examples.ts";
-import { cutPage, nextCursor, pageQuery, readCursor } from "../admin/paging.ts";
+import { cutPage, nextCursor, pageQuery, readCursor } from "../admin/list-page.ts";
 import { type UserLine, userLineSchema } from "./import-schema.ts";
 
 /** The rows of a list as one JSON text. */

@@ -6,7 +6,7 @@ import * as z from "zod";
 import { commitChange } from "../admin/commit-change.ts";
 import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-route.ts";
 import { exampleOf } from "../admin/examples.ts";
-import { mayBeConflict } from "../admin/retry-on-conflict.ts";
+import { mayBeConflict } from "../admin/optimistic-concurrency.ts";
 import { findWithoutPermissions, refuseGreaterRoles, requireAuthorityOverRoles } from "../roles/role-authority.ts";
 import { type CheckedLine, checkLines } from "./check-lines.ts";
 import { type UserLine, userLineSchema } from "./import-schema.ts";

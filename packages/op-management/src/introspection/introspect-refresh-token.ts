@@ -8,8 +8,7 @@ import { grantSubject, isCutOffByRecords } from "@edge-op/shared/leases/revocati
 import { readRefreshToken } from "@edge-op/shared/refresh/refresh-token";
 import type { ManagementEnv } from "@edge-op/workers/env";
 import type { ManagementIsolate } from "../isolate.ts";
-import { maySee, noteInvisible } from "./introspection-authority.ts";
-import { type IntrospectionResponse, inactive } from "./introspection-response.ts";
+import { type IntrospectionResponse, inactive, maySee, noteInvisible } from "./introspection-response.ts";
 
 /**
  * **Introspects a refresh token.** It is active if it is the one to be used next, its family is live and its grant is not revoked.

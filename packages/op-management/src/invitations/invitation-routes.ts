@@ -1,6 +1,9 @@
+/** **Requests and responses of `/admin/invitations`.** */
+
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { visibleText } from "@edge-op/shared/http/plain-text";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 import { invitationToken } from "@edge-op/shared/mail/sealed-links";
 import { nowMs } from "@edge-op/shared/runtime/clock";
@@ -8,11 +11,11 @@ import { type EmailAddress, isAddressTaken, parseEmailAddress } from "@edge-op/s
 import * as z from "zod";
 import { commitChange } from "../admin/commit-change.ts";
 import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-route.ts";
-import { cutPage, nextCursor, pageQuery, readCursor } from "../admin/paging.ts";
-import { mayBeConflict } from "../admin/retry-on-conflict.ts";
+import { cutPage, nextCursor, pageQuery, readCursor } from "../admin/list-page.ts";
+import { mayBeConflict } from "../admin/optimistic-concurrency.ts";
 import { takenError } from "../admin/taken-ids.ts";
 import { refuseGreaterRoles, requireAuthorityOverRoles } from "../roles/role-authority.ts";
-import { invitationCreateSchema, invitationSchema } from "./invitation-schema.ts";
+import { rbacNames } from "../roles/role-schema.ts";
 import {
   deleteInvitation,
   findInvitation,
@@ -21,6 +24,41 @@ import {
   listInvitations,
   type StoredInvitation,
 } from "./invitation-store.ts";
+
+const email = z.string().max(254).describe("The address that is invited. Mail can be sent to it, and nobody has it.");
+const name = visibleText(100).describe("Shown to the person, who may change it.");
+
+const invitationCreateSchema = z
+  .strictObject({
+    email,
+    name: name.exactOptional(),
+    roles: rbacNames.exactOptional(),
+    groups: rbacNames.exactOptional(),
+    locale: z.enum(["en", "de"]).exactOptional().describe("The language of the mail; English by default."),
+  })
+  .meta({ id: "InvitationCreate" });
+
+const invitationSchema = z
+  .strictObject({
+    invitation_id: z.string(),
+    email,
+    name: name.exactOptional(),
+    roles: z.array(z.string()),
+    groups: z.array(z.string()),
+    invited_by: z.string().describe("The subject of the admin token."),
+    created_at: z.int().describe("Seconds since the epoch."),
+    expires_at: z.int().describe("Seconds since the epoch."),
+  })
+  .meta({
+    id: "Invitation",
+    examples: [
+      {
+        ...{ invitation_id: "pYc2T0F3m6q1Xn4bV8sLwg", email: "maria@example.com", name: "Maria Muster" },
+        ...{ roles: [], groups: ["staff"], invited_by: "console" },
+        ...{ created_at: 1795000000, expires_at: 1795604800 },
+      },
+    ],
+  });
 
 const path = "/invitations";
 const scope = "admin:users";

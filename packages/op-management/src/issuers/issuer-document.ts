@@ -1,9 +1,11 @@
+import type { FieldError } from "@edge-op/protocol/oauth/errors";
+import { refuseClientUrl } from "@edge-op/shared/http/client-url";
 import { invalidFields, requireValid } from "@edge-op/shared/http/require-valid";
 import { issuerDocumentSchema } from "@edge-op/shared/issuers/issuer-schema";
 import type { IssuerDocument } from "@edge-op/shared/issuers/trusted-issuer";
 import type { AccessToken } from "@edge-op/shared/tokens/verified-tokens";
+import type * as z from "zod";
 import { requireAuthority } from "../admin/actor.ts";
-import { completeRule, defaultDiscoveryUri, issuerFaults, issuerNameFault } from "./issuer-faults.ts";
 import type { StoredIssuer } from "./issuer-table.ts";
 
 /** **Completes and checks the document of an issuer** before it is stored. Refuses it with every fault. */
@@ -32,5 +34,147 @@ export function requireAuthorityOverIssuer(actor: AccessToken, { rules }: Issuer
   requireAuthority(
     actor,
     rules.flatMap(({ scopes }) => scopes),
+  );
+}
+
+type IssuerInput = z.output<typeof issuerDocumentSchema>;
+
+function fault(broken: boolean, path: string, message: string): FieldError[] {
+  return broken ? [{ path, message }] : [];
+}
+
+/**
+ * The fault of an issuer's name. It must be an https URL without query and fragment (RFC 8414 §2), or a SPIFFE trust domain, in the URL parser's
+ * spelling: tokens name it byte for byte, so a record with another spelling would never match. A final slash is allowed; it is the same issuer
+ * (issuer-table.ts).
+ */
+function issuerNameFault(issuer: string, ownIssuer: string): string | undefined {
+  if (/^spiffe:\/\/[a-z0-9._-]+$/.test(issuer)) return undefined;
+  if (!URL.canParse(issuer)) return "must be an https URL, or spiffe:// and a trust domain";
+  const { protocol, hostname, search, hash, username, password } = new URL(issuer);
+  const isLocal =
+    protocol === "http:" && ["localhost", "127.0.0.1", "[::1]"].includes(hostname) && ownIssuer.startsWith("http:");
+  if (protocol !== "https:" && !isLocal) return "must be an https URL, or spiffe:// and a trust domain";
+  // The parser omits an empty query or fragment.
+  if (/[?#]/.test(issuer) || search + hash + username + password !== "") {
+    return "must have no query, fragment or credentials";
+  }
+  const canonical = canonicalName(issuer);
+  if (withoutSlash(canonical) === ownIssuer) return "must not be this provider: its own tokens need no record";
+  return canonical === issuer ? undefined : `must be written as ${canonical}`;
+}
+
+function canonicalName(issuer: string): string {
+  const url = new URL(issuer);
+  url.hostname = url.hostname.replace(/\.+$/, "");
+  return issuer.endsWith("/") ? url.href : withoutSlash(url.href);
+}
+
+function withoutSlash(issuer: string): string {
+  return issuer.replace(/\/$/, "");
+}
+
+/** The location of an issuer's metadata unless its record names another one (OpenID Connect Discovery §4). */
+function defaultDiscoveryUri(issuer: string): string | undefined {
+  return /^https?:/.test(issuer) ? `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration` : undefined;
+}
+
+/** **Checks the rules between the members of a trusted issuer.** Pure: returns every fault of a whole document. */
+function issuerFaults(document: IssuerInput, ownIssuer: string): FieldError[] {
+  const sources = [document.jwks, document.jwks_uri, document.discovery_uri].filter((source) => source !== undefined);
+  const ids = document.rules.map(({ rule_id }) => rule_id);
+  return [
+    ...fault(sources.length !== 1, "jwks", "exactly one of jwks, jwks_uri and discovery_uri is required"),
+    ...(["jwks_uri", "discovery_uri"] as const).flatMap((name) => {
+      const uri = document[name];
+      const refusal = uri === undefined ? undefined : refuseClientUrl(uri, ownIssuer);
+      return fault(refusal !== undefined, name, `must be https on a public host: it is ${refusal}`);
+    }),
+    ...fault(new Set(ids).size !== ids.length, "rules", "must not repeat a rule_id"),
+    ...fault(
+      JSON.stringify(document).length > largestDocument,
+      "rules",
+      "are larger than 64 KiB together with the rest",
+    ),
+    ...document.rules.flatMap((rule, index) => ruleFaults(rule, `rules[${index}]`)),
+  ];
+}
+
+const largestDocument = 64 * 1024;
+
+type RuleInput = IssuerInput["rules"][number];
+
+/** A rule for software statements (RFC 7591 §2.3) has only conditions: it lets a client register. */
+function isForStatements({ uses }: RuleInput): boolean {
+  return uses.includes("software_statement");
+}
+
+/** The rule is stored with a subject, which every stored rule must have, and which has no meaning here. */
+function completeRule(rule: RuleInput): RuleInput {
+  return isForStatements(rule) && rule.subject === undefined ? { ...rule, subject: { type: "client" } } : rule;
+}
+
+function statementFaults(rule: RuleInput, path: string): FieldError[] {
+  const { subject, uses, clients, client_id: clientId, audiences, resources, scopes, claims } = rule;
+  const given = [...(clients ?? []), ...audiences, ...resources, ...scopes];
+  const hasMore = given.length > 0 || clientId !== undefined || rule.access_token_lifetime !== undefined;
+  return [
+    ...fault(uses.length > 1, `${path}.uses`, "software_statement must stand alone"),
+    ...fault(
+      Object.keys(claims).length === 0,
+      `${path}.claims`,
+      "must not be empty: every token of the issuer would match",
+    ),
+    ...fault(
+      hasMore || (subject !== undefined && subject.type !== "client"),
+      path,
+      "a rule for software statements has rule_id, status, description, uses and claims alone",
+    ),
+  ];
+}
+
+function ruleFaults(rule: RuleInput, path: string): FieldError[] {
+  if (isForStatements(rule)) return statementFaults(rule, path);
+  const { subject, uses, clients, client_id: clientId } = rule;
+  if (subject === undefined) return [{ path: `${path}.subject`, message: "is required" }];
+  const isMapped = subject.type === "user" && subject.claim !== undefined;
+  const isService = subject.type !== "user";
+  const needsClients = uses.some((use) => use !== "assertion");
+  return [
+    ...subjectFaults(subject, `${path}.subject`),
+    ...fault(
+      !isMapped && Object.keys(rule.claims).length === 0,
+      `${path}.claims`,
+      "must not be empty, unless a claim names the user: every token of the issuer would match",
+    ),
+    ...fault(isService && clientId === undefined, `${path}.client_id`, `is required for subject ${subject.type}`),
+    ...fault(
+      clients === undefined && clientId === undefined,
+      `${path}.clients`,
+      "clients or client_id is required: nobody could present a token",
+    ),
+    ...fault(needsClients && clients === undefined, `${path}.clients`, "is required for every use but assertion"),
+    ...fault(isService && uses.includes("id_jag"), `${path}.uses`, "an ID-JAG is for a user"),
+    ...fault(
+      rule.audiences.length + rule.resources.length === 0,
+      `${path}.resources`,
+      "audiences or resources is required: no token could be issued",
+    ),
+  ];
+}
+
+function subjectFaults(subject: NonNullable<RuleInput["subject"]>, path: string): FieldError[] {
+  const { type, sub, claim, by } = subject;
+  if (type !== "user") {
+    return fault(
+      sub !== undefined || claim !== undefined || by !== undefined,
+      path,
+      `of type ${type} has no other members`,
+    );
+  }
+  return fault(
+    (sub === undefined) === (claim === undefined) || (claim === undefined) !== (by === undefined),
+    path,
+    "of type user needs sub, or claim and by",
   );
 }

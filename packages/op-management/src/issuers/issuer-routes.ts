@@ -1,15 +1,21 @@
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
+import { canonicalJson } from "@edge-op/shared/audit/audit-event";
 import { issuerDocumentSchema } from "@edge-op/shared/issuers/issuer-schema";
+import {
+  type IssuerDocument,
+  issuerParty,
+  ruleParty,
+  type TrustedIssuer,
+} from "@edge-op/shared/issuers/trusted-issuer";
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import { losesAny, requireOtherParty } from "../admin/actor.ts";
 import { defineRecordRoutes, type PatchCall } from "../admin/define-record-routes.ts";
 import type { AdminRoute } from "../admin/define-route.ts";
 import { patchStored } from "../admin/merge-patch.ts";
-import { requireOtherParty } from "../admin/own-authority.ts";
 import { requireAuthorityOverIssuer, requireIssuerDocument } from "./issuer-document.ts";
 import { issuerCreateSchema, issuerSchema } from "./issuer-schema.ts";
 import { issuers, type StoredIssuer } from "./issuer-table.ts";
-import { narrowedTrust } from "./narrowed-trust.ts";
 import { testIssuerRoute } from "./test-issuer.ts";
 
 /**
@@ -82,4 +88,38 @@ function patchDocument(known: StoredIssuer, { body, context }: PatchCall): Pick<
   const { merged, keepOthers } = patchStored(issuerDocumentSchema, stored, body);
   const { status, document } = requireIssuerDocument(known.issuer, merged, context.settings.issuer);
   return { status, document: keepOthers(document) };
+}
+
+/**
+ * **Returns the party whose tokens end with a change of an issuer**: the issuer, if it is disabled or trusted for less (a key, an algorithm or an
+ * audience was removed); a rule, if it is disabled, removed or changed. For several rules at once, it is the issuer. Pure.
+ */
+function narrowedTrust(before: TrustedIssuer, after: TrustedIssuer): string | undefined {
+  const isDisabled = before.status === "active" && after.status === "disabled";
+  if (isDisabled || losesTrust(before.document, after.document)) return issuerParty(before);
+  const narrowed = before.document.rules.filter((rule) => {
+    const next = after.document.rules.find(({ rule_id }) => rule_id === rule.rule_id);
+    return rule.status === "active" && (next === undefined || describe(next) !== describe(rule));
+  });
+  if (narrowed.length > 1) return issuerParty(before);
+  return narrowed[0] && ruleParty(before, narrowed[0]);
+}
+
+/** Ignores the description, because it grants nothing. */
+function describe({ description: _, ...rule }: IssuerDocument["rules"][number]): string {
+  return canonicalJson(rule);
+}
+
+/** Stands for the default audiences if none are configured; no audience is empty. */
+const unset = "";
+
+function losesTrust(before: IssuerDocument, after: IssuerDocument): boolean {
+  const keysOf = ({ jwks }: IssuerDocument) => (jwks?.keys ?? []).map((key) => JSON.stringify(key));
+  return (
+    before.jwks_uri !== after.jwks_uri ||
+    before.discovery_uri !== after.discovery_uri ||
+    losesAny(keysOf(before), keysOf(after)) ||
+    losesAny(before.algorithms, after.algorithms) ||
+    losesAny(before.audiences ?? [unset], after.audiences ?? [unset])
+  );
 }

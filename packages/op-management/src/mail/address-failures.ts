@@ -1,5 +1,8 @@
 import { isJsonObject, type JsonObject } from "@edge-op/protocol/encoding/json-object";
-import type { AddressFailure } from "@edge-op/shared/mail/mail-sender-rpc";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { type AddressFailure, mailSenderName } from "@edge-op/shared/mail/mail-sender-rpc";
+import type { MailBindings } from "@edge-op/shared/mail/tell-person";
+import { callObject, objectStub } from "@edge-op/shared/storage/call-object";
 
 /**
  * **The addresses that an event of a provider of mail names**, and why; none for other events. A temporary failure is none: the provider tries again.
@@ -37,4 +40,12 @@ function failures(named: unknown, kind: AddressFailure["kind"]): readonly Addres
   return addresses
     .filter((address) => typeof address === "string" && address.length <= 320 && address.includes("@"))
     .map((address) => ({ address: address as string, kind }));
+}
+
+/** **Tells `MailSender` which addresses cannot receive mail.** Cost: 1 object call. */
+export async function recordFailures(
+  { env, settings }: Pick<RequestContext<MailBindings>, "env" | "settings">,
+  failures: readonly AddressFailure[],
+): Promise<void> {
+  await callObject("mail sender", () => objectStub(settings, env.MAIL_SENDER, mailSenderName).recordFailures(failures));
 }

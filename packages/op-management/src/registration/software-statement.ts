@@ -1,6 +1,6 @@
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
+import { describeClockFault, isTime } from "@edge-op/protocol/encoding/seconds";
 import { type DecodedJwt, decodeJwt, type JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
-import { describeClockFault, isTime } from "@edge-op/protocol/jwt/time-claims";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { keysNotFetched } from "@edge-op/shared/clients/client-keys";
 import type { RequestContext } from "@edge-op/shared/http/request-context";

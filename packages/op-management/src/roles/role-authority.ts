@@ -1,8 +1,7 @@
-import { isAdminScope } from "@edge-op/protocol/oauth/admin-scope";
+import { isAdminScope } from "@edge-op/protocol/oauth/scope";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
-import { type ActorRequest, requireAuthority } from "../admin/actor.ts";
+import { type ActorRequest, refuseOwn, requireAuthority } from "../admin/actor.ts";
 import type { AdminCall } from "../admin/define-route.ts";
-import { refuseOwn } from "../admin/own-authority.ts";
 import type { Assignment } from "./assignment-store.ts";
 
 /** Roles ?1 and those of groups ?2. */

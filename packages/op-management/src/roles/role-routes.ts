@@ -6,20 +6,20 @@ import { requireAuthority } from "../admin/actor.ts";
 import { commitChange } from "../admin/commit-change.ts";
 import { titleOf } from "../admin/define-record-routes.ts";
 import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-route.ts";
-import { contentEtag, entityTagDiffers, requireMatch } from "../admin/entity-tags.ts";
-import { cutPage, nextCursor, pageQuery, readCursor } from "../admin/paging.ts";
-import { mayBeConflict } from "../admin/retry-on-conflict.ts";
+import { cutPage, nextCursor, pageQuery, readCursor } from "../admin/list-page.ts";
+import { contentEtag, entityTagDiffers, mayBeConflict, requireMatch } from "../admin/optimistic-concurrency.ts";
 import {
   type Assignment,
   type AssignmentTable,
   findAssignment,
+  findHolders,
   groupRoles,
   listAssignments,
+  refuseHolders,
   refuseUnlessAssigned,
   replaceAssignment,
   rolePermissions,
 } from "./assignment-store.ts";
-import { findHolders, refuseHolders } from "./earlier-holders.ts";
 import { requireAuthorityOverRoles, requireOwnPermissions } from "./role-authority.ts";
 import { permissions, rbacNamePattern, rbacNames } from "./role-schema.ts";
 

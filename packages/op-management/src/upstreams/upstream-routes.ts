@@ -1,12 +1,13 @@
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import type { UpstreamDocument } from "@edge-op/shared/upstreams/upstream";
+import { type ActorRequest, requireAuthority } from "../admin/actor.ts";
 import { defineRecordRoutes, type PatchCall } from "../admin/define-record-routes.ts";
-import type { AdminRoute } from "../admin/define-route.ts";
+import { type AdminRoute, adminScopes } from "../admin/define-route.ts";
 import { patchStored } from "../admin/merge-patch.ts";
-import { requireAuthorityOverUpstream } from "./upstream-authority.ts";
-import { requireUpstream } from "./upstream-document.ts";
-import { upstreamCreateSchema, upstreamSchema, writableUpstream } from "./upstream-schema.ts";
+import { requireUpstream, upstreamCreateSchema, upstreamSchema, writableUpstream } from "./upstream-document.ts";
 import { forgetUpstreams, refuseConflicts, type StoredUpstream, upstreams } from "./upstream-table.ts";
 
 /**
@@ -72,3 +73,40 @@ function patchUpstream(call: PatchCall) {
     return { changed, statements: [refuseConflicts(context.env.DB, { ...known, ...changed })] };
   };
 }
+
+/**
+ * **Refuses to write an upstream provider that decides how administrators sign in**, unless the actor has every admin scope that it leads to. A
+ * record that binds the people of a domain, believes addresses, or raises the level of a sign-in leads to every administrator, also to those who
+ * become one later, so it needs all of them. Any other record leads to those who have connected it. Cost: 1 D1 for a record that exists, none for a
+ * new one.
+ *
+ * @see ../../../../docs/adr/0063-people-sign-in-with-upstream-providers.md
+ */
+async function requireAuthorityOverUpstream(
+  { context, actor }: ActorRequest,
+  documents: readonly UpstreamDocument[],
+  knownId?: string,
+): Promise<void> {
+  if (documents.some(decidesSignIn)) return requireAuthority(actor, adminScopes);
+  if (knownId === undefined) return;
+  const { results } = await queryDatabase(() =>
+    context.env.DB.prepare(scopesOfConnected).bind(knownId).all<{ permission: string }>(),
+  );
+  requireAuthority(
+    actor,
+    results.map(({ permission }) => permission),
+  );
+}
+
+function decidesSignIn({ discovery, trusted_domains, acr_map }: UpstreamDocument): boolean {
+  return discovery !== "off" || trusted_domains.length > 0 || Object.keys(acr_map).length > 0;
+}
+
+/** The admin scopes of people who have connected the provider ?1. Starts with the few who have any. */
+const scopesOfConnected = `
+  WITH admin (role, permission) AS (SELECT role, permission FROM role_permissions WHERE permission GLOB 'admin:*'),
+  holders (sub, permission) AS (
+    SELECT u.sub, a.permission FROM user_roles u JOIN admin a ON a.role = u.role
+    UNION SELECT u.sub, a.permission FROM user_groups u JOIN group_roles g ON g.group_name = u.group_name JOIN admin a ON a.role = g.role)
+  SELECT DISTINCT permission FROM holders
+   WHERE EXISTS (SELECT 1 FROM user_identities i WHERE i.sub = holders.sub AND i.upstream_id = ?1)`;

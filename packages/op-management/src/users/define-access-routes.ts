@@ -1,13 +1,12 @@
-import type { Stored } from "@edge-op/protocol/encoding/stored-record";
+import type { Stored } from "@edge-op/protocol/encoding/stored-json";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import * as z from "zod";
 import { commitChange } from "../admin/commit-change.ts";
 import { titleOf } from "../admin/define-record-routes.ts";
 import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-route.ts";
-import { cutPage, nextCursor, pageQuery, readCursor } from "../admin/paging.ts";
-import { requireOtherUser } from "./require-other-user.ts";
-import { users } from "./user-table.ts";
+import { cutPage, nextCursor, pageQuery, readCursor } from "../admin/list-page.ts";
+import { requireOtherUser, users } from "./user-table.ts";
 
 type Call = AdminCall<unknown, unknown>;
 

@@ -5,8 +5,7 @@ import * as z from "zod";
 import { commitChange } from "../admin/commit-change.ts";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
 import { forgetAccess } from "./patch-user.ts";
-import { requireOtherUser } from "./require-other-user.ts";
-import { users } from "./user-table.ts";
+import { requireOtherUser, users } from "./user-table.ts";
 
 const path = "/users/{sub}/identities";
 const scope = "admin:users";

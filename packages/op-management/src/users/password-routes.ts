@@ -9,7 +9,7 @@ import * as z from "zod";
 import { commitChange } from "../admin/commit-change.ts";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
 import { forgetAccess } from "./patch-user.ts";
-import { requireOtherUser } from "./require-other-user.ts";
+import { requireOtherUser } from "./user-table.ts";
 
 const scope = "admin:users";
 

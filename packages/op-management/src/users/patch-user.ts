@@ -10,16 +10,14 @@ import { deletePassword, savePassword } from "@edge-op/shared/users/credentials"
 import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
 import { makeWordsOf } from "@edge-op/shared/users/search-index";
 import type { UserClaims } from "@edge-op/shared/users/user";
+import { requireOtherSubject } from "../admin/actor.ts";
 import type { PatchCall } from "../admin/define-record-routes.ts";
-import { nextVersion } from "../admin/entity-tags.ts";
 import { applyMergePatch } from "../admin/merge-patch.ts";
-import { requireOtherSubject } from "../admin/own-authority.ts";
+import { nextVersion } from "../admin/optimistic-concurrency.ts";
 import { takenError } from "../admin/taken-ids.ts";
 import { replaceAssignment, userGroups, userRoles } from "../roles/assignment-store.ts";
 import { refuseGreaterRoles, requireAuthorityOverRoles, requireOwnPermissions } from "../roles/role-authority.ts";
-import { requireAcceptablePassword } from "./require-acceptable-password.ts";
-import { keepAddress, removedAddress } from "./user-address.ts";
-import { keepAttributes } from "./user-attributes.ts";
+import { keepAddress, keepAttributes, removedAddress, requireAcceptablePassword } from "./user-rules.ts";
 import { isUsernameTaken, type StoredUser } from "./user-table.ts";
 
 /** **Applies a patch to a user.** A suspension and a new password end every session and grant, and empty the account page. */

@@ -2,8 +2,7 @@ import { isNumber, isText } from "@edge-op/protocol/encoding/stored-json";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { makeMissingWords, selectWithoutWords } from "@edge-op/shared/users/search-index";
 import { rangeOf, searchedWords } from "@edge-op/shared/users/search-words";
-import type { FoundPage } from "../admin/list-conditions.ts";
-import { invalidCursor } from "../admin/paging.ts";
+import { type FoundPage, invalidCursor } from "../admin/list-page.ts";
 
 /** Words of the index that a page looks at: it may be short, and has a next one. */
 const mostLooked = 500;

@@ -13,9 +13,14 @@ import { makeWordsOf } from "@edge-op/shared/users/search-index";
 import * as z from "zod";
 import { commitChange } from "../admin/commit-change.ts";
 import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-route.ts";
-import { formatEtag, nextVersion, requireMatch } from "../admin/entity-tags.ts";
 import { mergePatchOf } from "../admin/merge-patch.ts";
-import { mayBeConflict, retryOnConflict } from "../admin/retry-on-conflict.ts";
+import {
+  formatEtag,
+  mayBeConflict,
+  nextVersion,
+  requireMatch,
+  retryOnConflict,
+} from "../admin/optimistic-concurrency.ts";
 import { requireValues } from "../attributes/attribute-document.ts";
 import { refuseGreaterRoles, requireAuthorityOverRoles } from "../roles/role-authority.ts";
 import { rbacNames } from "../roles/role-schema.ts";

@@ -12,10 +12,8 @@ import { isSubRetired, takenError } from "../admin/taken-ids.ts";
 import { replaceAssignment, userGroups, userRoles } from "../roles/assignment-store.ts";
 import { refuseGreaterRoles, requireAuthorityOverRoles } from "../roles/role-authority.ts";
 import { patchUser } from "./patch-user.ts";
-import { requireAcceptablePassword } from "./require-acceptable-password.ts";
 import { searchUsers } from "./search-users.ts";
-import { keepAddress } from "./user-address.ts";
-import { keepAttributes } from "./user-attributes.ts";
+import { keepAddress, keepAttributes, requireAcceptablePassword } from "./user-rules.ts";
 import { userConditions, userCreateSchema, userSchema, userSearch, writableUser } from "./user-schema.ts";
 import { refuseTakenSub, type StoredUser, users } from "./user-table.ts";
 

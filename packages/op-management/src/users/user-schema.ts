@@ -5,7 +5,7 @@ import { attributeValuesSchema } from "@edge-op/shared/users/attribute-schema";
 import { claimsSchema } from "@edge-op/shared/users/claims-schema";
 import { canonicalUsername, findUsernameFault } from "@edge-op/shared/users/username";
 import * as z from "zod";
-import { type ListCondition, lowerAscii, textParameter } from "../admin/list-conditions.ts";
+import { type ListCondition, lowerAscii, textParameter } from "../admin/list-page.ts";
 import { rbacNames } from "../roles/role-schema.ts";
 
 export const subPattern = /^[A-Za-z0-9][A-Za-z0-9._~:@|/-]{0,254}$/;

@@ -8,16 +8,14 @@ import type {
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { queryAuditDatabase } from "@edge-op/shared/storage/query-database";
-import type { AlarmTask } from "../wake/alarm-schedule.ts";
-import { reportSize } from "../wake/report-size.ts";
+import { type AlarmTask, reportSize } from "../wake/alarm-schedule.ts";
 import { AdminEventCopier } from "./admin-event-copier.ts";
 import { AuditChainWatch } from "./audit-chain-watch.ts";
 import { AuditExport } from "./audit-export.ts";
 import type { AuditBindings, AuditOutbox } from "./audit-outbox.ts";
 import { sweepAuditLog } from "./audit-retention.ts";
-import { IssuedTokens } from "./issued-tokens.ts";
+import { IssuedTokens, ReportPace } from "./issued-tokens.ts";
 import { RecentRefusals } from "./recent-refusals.ts";
-import { ReportPace } from "./report-pace.ts";
 
 export type AuditWorkEnv = SettingsVariables &
   AuditBindings & { readonly DB: D1Database; readonly AUDIT_EXPORT?: R2Bucket | undefined };

@@ -9,7 +9,6 @@ import {
 } from "@edge-op/protocol/encoding/stored-json";
 import type { RefusalQuery, ReportedRefusal, StoredRefusal } from "@edge-op/shared/audit/audit-log-rpc";
 import { LineBudget } from "@edge-op/shared/runtime/line-budget";
-import { fairLevel } from "./fair-level.ts";
 
 const keptMs = 86_400_000;
 /** Rows of clients that exist, and of all other senders: neither can push out the other. */
@@ -172,4 +171,19 @@ function senderOf({ isKnownClient }: ReportedRefusal): Sender {
 
 function isKnown(sender: Sender): number {
   return sender === "known" ? 1 : 0;
+}
+
+/**
+ * **The highest number of rows that each group may keep so that all together keep at most `target`**: a small group keeps everything, and the largest
+ * lose rows first. Pure.
+ */
+export function fairLevel(counts: readonly number[], target: number): number {
+  let left = target;
+  const ascending = counts.toSorted((one, other) => one - other);
+  for (const [index, count] of ascending.entries()) {
+    const level = Math.floor(left / (ascending.length - index));
+    if (count > level) return level;
+    left -= count;
+  }
+  return Number.POSITIVE_INFINITY;
 }

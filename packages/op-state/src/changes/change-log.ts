@@ -1,23 +1,23 @@
 import { isNumber, readStored, recordOf } from "@edge-op/protocol/encoding/stored-json";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { leaseTiming } from "@edge-op/shared/config/lease-timing";
+import type { CutOffIntent } from "@edge-op/shared/control/control-plane-rpc";
 import { type ChangeVersion, leaveGap } from "@edge-op/shared/control/control-view";
 import type { CutOff } from "@edge-op/shared/cut-offs/cut-offs";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { NamedChange } from "@edge-op/shared/storage/record-kinds";
-import { lacksCutOffs, restoreCutOffs } from "../cut-offs/cut-off-records.ts";
-import type { Committed } from "../cut-offs/cut-off-work.ts";
+import { type Committed, lacksCutOffs, restoreCutOffs } from "../cut-offs/cut-off-work.ts";
 import type { AnnouncedLog } from "./announced-log.ts";
-import { carriedNames, carryRecords, type ReadRecord, readRecords, recordStatements } from "./carried-records.ts";
 import type { Registration } from "./control-leases.ts";
+import { carriedNames, carryRecords, type ReadRecord, readRecords, recordStatements } from "./record-copies.ts";
 
 /** The changes that are read with the control version: all since the last announcement, and this many before it. */
 const travellingChanges = 50;
 /** Shards remember the same number. */
 const mostTravellingChanges = 500;
 
-export interface Announcement {
+interface Announcement {
   readonly announced: ChangeVersion;
   /** D1 was restored to an earlier moment, and has lost registrations of shards too. */
   readonly isRestored: boolean;
@@ -164,4 +164,16 @@ export async function noteAnnounced(
     ]),
   );
   return noted!.results.length === 0 ? undefined : registered!.results;
+}
+
+/** **Returns the number of an intent's change**, if it was committed to D1: the number of its own row of the change log. Cost: 1 D1 call. */
+export async function findCommitted(
+  database: D1Database,
+  { kind, id, changedAtMs }: CutOffIntent,
+): Promise<number | undefined> {
+  const select = database
+    .prepare("SELECT max(version) AS version FROM control_changes WHERE kind = ?1 AND id = ?2 AND at_ms = ?3")
+    .bind(kind === "sub" ? "user" : "client", id, changedAtMs);
+  const row = await queryDatabase(() => select.first<{ version: number | null }>());
+  return row?.version ?? undefined;
 }

@@ -6,9 +6,9 @@ import type { RevocationShard } from "@edge-op/shared/leases/revocation-shard-rp
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
 import { callObject, objectStub } from "@edge-op/shared/storage/call-object";
-import { ConfirmationWaits } from "../leases/confirmation-waits.ts";
+import { HorizonKeeper } from "../leases/durable-horizon.ts";
 import type { LeaseWait } from "../leases/given-leases.ts";
-import { HorizonKeeper } from "../leases/horizon-keeper.ts";
+import { ConfirmationWaits } from "../leases/lease-holders.ts";
 import type { AnnouncedLog } from "./announced-log.ts";
 import { noteAnnounced } from "./change-log.ts";
 import { ControlLeases } from "./control-leases.ts";

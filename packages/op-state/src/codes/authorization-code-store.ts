@@ -19,8 +19,7 @@ import { nowMs } from "@edge-op/shared/runtime/clock";
 import { type AuditBindings, AuditOutbox } from "../audit/audit-outbox.ts";
 import { type GrantRevocationBindings, GrantRevocations } from "../revocation/grant-revocations.ts";
 import { AlarmSchedule } from "../wake/alarm-schedule.ts";
-import { Fence } from "../wake/fence.ts";
-import { FactsObject } from "../wake/state-object.ts";
+import { FactsObject, Fence } from "../wake/state-object.ts";
 import { DeviceCodeTable } from "./device-code-table.ts";
 import { decideSpend, isTakenBack, type SpentCode } from "./redemption-machine.ts";
 

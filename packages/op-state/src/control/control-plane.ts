@@ -26,8 +26,7 @@ import { AuditOutbox } from "../audit/audit-outbox.ts";
 import { AuditWork, type AuditWorkEnv } from "../audit/audit-work.ts";
 import { type BackupEnv, DatabaseBackup } from "../backup/database-backup.ts";
 import { AnnouncedLog } from "../changes/announced-log.ts";
-import { nextAnnouncement } from "../changes/change-log.ts";
-import { findCommitted } from "../changes/find-committed.ts";
+import { findCommitted, nextAnnouncement } from "../changes/change-log.ts";
 import { type FollowerBindings, Followers } from "../changes/followers.ts";
 import { RecordCopies } from "../changes/record-copies.ts";
 import { UnfinishedWork } from "../changes/unfinished-work.ts";
@@ -41,8 +40,7 @@ import { sweepClients } from "../sweeps/sweep-clients.ts";
 import { sweepDatabase } from "../sweeps/sweep-database.ts";
 import { sweepLeavingUsers } from "../sweeps/sweep-leaving-users.ts";
 import { AlarmSchedule, type AlarmTask } from "../wake/alarm-schedule.ts";
-import { Fence } from "../wake/fence.ts";
-import { FactsObject } from "../wake/state-object.ts";
+import { FactsObject, Fence } from "../wake/state-object.ts";
 
 type ControlPlaneEnv = SettingsVariables &
   MasterKeyBindings &

@@ -20,8 +20,7 @@ import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { calculateJwkThumbprint, exportJWK } from "jose";
 import { type AuditBindings, AuditOutbox } from "../audit/audit-outbox.ts";
 import { AlarmSchedule } from "../wake/alarm-schedule.ts";
-import { Fence } from "../wake/fence.ts";
-import { FactsObject } from "../wake/state-object.ts";
+import { FactsObject, Fence } from "../wake/state-object.ts";
 import { KeyAnnouncement, type KeyAnnouncementBindings } from "./key-announcement.ts";
 import {
   findViolations,

@@ -1,6 +1,5 @@
 import { type LeaseTiming, outlast } from "@edge-op/shared/config/lease-timing";
-import { DurableHorizon, type Horizon } from "./durable-horizon.ts";
-import type { HorizonMachine } from "./horizon-keeper.ts";
+import { DurableHorizon, type Horizon, type HorizonMachine } from "./durable-horizon.ts";
 import { LeaseHolders, lackingUntilMs, type PendingChange } from "./lease-holders.ts";
 
 /** The wait of a change: until no holder may decide without it. */

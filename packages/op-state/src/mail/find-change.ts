@@ -3,7 +3,7 @@ import { isText, listOf, objectOf, readStored } from "@edge-op/protocol/encoding
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { EmailAddress } from "@edge-op/shared/users/user-addresses";
-import type { PersonMail } from "./mail-content.ts";
+import type { PersonMail } from "./find-recipient.ts";
 import type { Found } from "./mail-machine.ts";
 
 /** How far the clocks of an isolate and of the object may differ. */

@@ -1,7 +1,66 @@
+import type { AccountMail } from "@edge-op/pages/mail/account-mails";
 import type { CodeMailKind } from "@edge-op/pages/mail/codes";
+import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
+import { isNumber, isText, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
+import type { CodeMail, PreparedNotice } from "@edge-op/shared/mail/mail-sender-rpc";
+import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
+import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
-import type { WaitingCode } from "./mail-content.ts";
+
+/** For a person, before the addresses are known. */
+export type PersonMail = Omit<PreparedNotice, "id"> & { readonly type: "notice" };
+/** For an address, before it is known whose it is. */
+export type WaitingCode = Pick<CodeMail, "purpose" | "to" | "code" | "atMs" | "sub" | "locale"> & {
+  readonly type: "code";
+};
+/** A mail that waits for its recipients. */
+type WaitingMail = PersonMail | WaitingCode;
+
+export type AddressedMail = AccountMail & { readonly to: string };
+
+const isPersonMail = objectOf<PersonMail>({
+  type: isText,
+  sub: isText,
+  kind: isText,
+  atMs: isNumber,
+  evidence: objectOf<PersonMail["evidence"]>({ action: isText, target: isText, requestId: isText }),
+});
+const isWaitingCode = objectOf<WaitingCode>({
+  type: isText,
+  purpose: isText,
+  to: objectOf<WaitingCode["to"]>({ key: isText, address: isText }),
+  code: isText,
+  atMs: isNumber,
+  locale: isText,
+});
+const isWaitingMail = (value: unknown): value is WaitingMail =>
+  isJsonObject(value) && (value["type"] === "code" ? isWaitingCode(value) : isPersonMail(value));
+const isAddressedMail = objectOf<AddressedMail>({ to: isText, kind: isText, atMs: isNumber });
+
+/** **The content of a mail while it waits**: sealed, and bound to the mail's id, so a content opens only in its own row. */
+export function sealMail(env: MasterKeyBindings, id: string, content: WaitingMail | AddressedMail): Promise<string> {
+  return sealText(env, "mail-seal", JSON.stringify(content), { bound: id });
+}
+
+/** `undefined` after a master key was lost. */
+export async function openWaitingMail(
+  env: MasterKeyBindings,
+  id: string,
+  sealed: string,
+): Promise<WaitingMail | undefined> {
+  const text = await openSealed(env, "mail-seal", sealed, id);
+  return text === undefined ? undefined : readStored("waiting mail", text, isWaitingMail);
+}
+
+export async function openAddressedMail(
+  env: MasterKeyBindings,
+  id: string,
+  sealed: string,
+): Promise<AddressedMail | undefined> {
+  const text = await openSealed(env, "mail-seal", sealed, id);
+  return text === undefined ? undefined : readStored("mail for an address", text, isAddressedMail);
+}
 
 /** The person who has an address, or holds it after another one has replaced it. */
 export interface AddressHolder {
@@ -12,7 +71,7 @@ export interface AddressHolder {
 }
 
 /** The recipient of a mail to an address for which a code was requested. */
-export interface CodeRecipient {
+interface CodeRecipient {
   readonly to: string;
   readonly kind: CodeMailKind;
 }

@@ -1,4 +1,4 @@
-import type { SendResult } from "./outgoing-mail.ts";
+import type { SendResult } from "./mail-provider.ts";
 
 const second = 1_000;
 const minute = 60 * second;

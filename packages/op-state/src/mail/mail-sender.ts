@@ -17,22 +17,21 @@ import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { SignInAttempts } from "../sessions/sign-in-attempts.ts";
 import { AlarmSchedule, type AlarmTask } from "../wake/alarm-schedule.ts";
 import { FactsObject } from "../wake/state-object.ts";
-import { addressKey, FailedAddresses } from "./failed-addresses.ts";
 import { type FoundPerson, findChange } from "./find-change.ts";
-import { decideRecipient, findHolder } from "./find-recipient.ts";
 import {
   type AddressedMail,
+  decideRecipient,
+  findHolder,
   openAddressedMail,
   openWaitingMail,
   type PersonMail,
   sealMail,
   type WaitingCode,
-} from "./mail-content.ts";
-import { codeLimits, noticeLimits, sendLimits } from "./mail-limits.ts";
+} from "./find-recipient.ts";
+import { addressKey, codeLimits, FailedAddresses, noticeLimits, sendLimits } from "./mail-limits.ts";
 import { firstLookMs, MailMachine, noticeLifeMs, type WaitOrDrop } from "./mail-machine.ts";
-import { type MailProviderBindings, sendMail } from "./mail-provider.ts";
+import { type MailProviderBindings, type SendResult, sendMail } from "./mail-provider.ts";
 import { type MailRow, MailRows } from "./mail-rows.ts";
-import type { SendResult } from "./outgoing-mail.ts";
 
 export type MailSenderEnv = SettingsVariables &
   Parameters<typeof readBranding>[0] &

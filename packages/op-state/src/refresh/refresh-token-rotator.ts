@@ -20,8 +20,7 @@ import { isShardAddress, objectName } from "@edge-op/shared/storage/shard-addres
 import { type AuditBindings, AuditOutbox } from "../audit/audit-outbox.ts";
 import { type GrantRevocationBindings, GrantRevocations } from "../revocation/grant-revocations.ts";
 import { AlarmSchedule } from "../wake/alarm-schedule.ts";
-import { Fence } from "../wake/fence.ts";
-import { FactsObject } from "../wake/state-object.ts";
+import { FactsObject, Fence } from "../wake/state-object.ts";
 import { decideRotation, decideTakeBack, type FamilyRow, type RotationEvent } from "./rotation-machine.ts";
 
 export type RotatorEnv = AuditBindings & GrantRevocationBindings;

@@ -1,7 +1,7 @@
-import { isAdminScope } from "@edge-op/protocol/oauth/admin-scope";
 import { refuseDetails } from "@edge-op/protocol/oauth/authorization-details";
 import { isConfirmedBy } from "@edge-op/protocol/oauth/confirmation";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
+import { isAdminScope } from "@edge-op/protocol/oauth/scope";
 import { refuseResources, uncheckedResources } from "@edge-op/shared/clients/token-targets";
 import {
   type GrantPlace,

@@ -8,8 +8,8 @@ import type {
 } from "@edge-op/shared/leases/relay-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
-import { ConfirmationWaits } from "../leases/confirmation-waits.ts";
 import { HeldCalls } from "../leases/held-calls.ts";
+import { ConfirmationWaits } from "../leases/lease-holders.ts";
 import { LeaseStatistics } from "../leases/lease-statistics.ts";
 import { FactsObject } from "../wake/state-object.ts";
 import { type ConfirmationWait, RelayMachine } from "./relay-machine.ts";

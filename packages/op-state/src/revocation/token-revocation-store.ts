@@ -16,9 +16,9 @@ import type {
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
 import { type AuditBindings, AuditOutbox } from "../audit/audit-outbox.ts";
-import { ConfirmationWaits } from "../leases/confirmation-waits.ts";
+import { HorizonKeeper } from "../leases/durable-horizon.ts";
 import { HeldCalls } from "../leases/held-calls.ts";
-import { HorizonKeeper } from "../leases/horizon-keeper.ts";
+import { ConfirmationWaits } from "../leases/lease-holders.ts";
 import { LeaseStatistics } from "../leases/lease-statistics.ts";
 import { AlarmSchedule } from "../wake/alarm-schedule.ts";
 import { FactsObject } from "../wake/state-object.ts";

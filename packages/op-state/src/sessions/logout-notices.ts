@@ -11,12 +11,11 @@ import { type KeyBindings, KeyRing } from "@edge-op/shared/keys/key-ring";
 import { log } from "@edge-op/shared/runtime/log";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { AlarmSchedule } from "../wake/alarm-schedule.ts";
-import { givesUpAtMs, isDelivered, nextTryMs } from "./logout-retry.ts";
 
 export type LogoutBindings = SettingsVariables & KeyBindings;
 
 /** The client to notify, the ended session, and the client's `sub` of the session's user. */
-export interface LogoutNotice {
+interface LogoutNotice {
   readonly clientId: string;
   readonly subject: string;
   readonly sid: string;
@@ -177,4 +176,26 @@ export class LogoutNotices {
     if (result.kind !== "response") return result.reason;
     return isDelivered(result.status) ? undefined : `status ${result.status}`;
   }
+}
+
+/**
+ * **The retry schedule of back-channel logout**: increasing delays, for a day. Pure.
+ *
+ * @see https://openid.net/specs/openid-connect-backchannel-1_0.html#BCResponse
+ */
+const delaysMs = [1_000, 5_000, 30_000, 120_000, 600_000, 3_600_000] as const;
+
+const patienceMs = 24 * 3_600_000;
+
+function nextTryMs(triesBefore: number, nowMs: number): number {
+  return nowMs + delaysMs[Math.min(triesBefore, delaysMs.length - 1)]!;
+}
+
+function givesUpAtMs(createdAtMs: number): number {
+  return createdAtMs + patienceMs;
+}
+
+/** 200 and 204 acknowledge the token. 400 means that the client cannot process it, and sending it again would not help. */
+function isDelivered(status: number): boolean {
+  return (status >= 200 && status < 300) || status === 400;
 }

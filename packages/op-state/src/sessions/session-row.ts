@@ -1,6 +1,5 @@
 import { isNumber, isText, listOf, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import type { NewSession, Proof, Session } from "@edge-op/shared/sessions/session-rpc";
-import { diesAtMs, isUseWorthRecording, type SessionTimes } from "./session-machine.ts";
 
 export interface SessionRow extends Record<string, SqlStorageValue> {
   readonly sid: string;
@@ -110,4 +109,29 @@ export class SessionRows {
       this.#sql.exec<{ dies: number | null }>("SELECT min(dies_at_ms) AS dies FROM sessions").one().dies ?? undefined
     );
   }
+}
+
+/**
+ * **The lifetime of a session and the recording of its use.** Pure. A session ends at its absolute end or after `idleMs` without use, whichever comes
+ * first. Uses are recorded in steps, so that a busy session does not write on every request.
+ */
+interface SessionTimes {
+  readonly seenAtMs: number;
+  readonly idleMs: number;
+  readonly endsAtMs: number;
+}
+
+/** A session may end this fraction of its idle time early, because not every use is recorded. */
+const recordedSteps = 32;
+
+function diesAtMs({ seenAtMs, idleMs, endsAtMs }: SessionTimes): number {
+  return Math.min(endsAtMs, seenAtMs + idleMs);
+}
+
+export function isAlive(times: SessionTimes, nowMs: number): boolean {
+  return nowMs < diesAtMs(times);
+}
+
+function isUseWorthRecording({ seenAtMs, idleMs }: SessionTimes, nowMs: number): boolean {
+  return nowMs - seenAtMs >= idleMs / recordedSteps;
 }

@@ -24,12 +24,10 @@ import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { type AuditBindings, AuditOutbox } from "../audit/audit-outbox.ts";
 import { type GrantRevocationBindings, GrantRevocations } from "../revocation/grant-revocations.ts";
 import { AlarmSchedule, type AlarmTask } from "../wake/alarm-schedule.ts";
-import { Fence } from "../wake/fence.ts";
-import { FactsObject } from "../wake/state-object.ts";
+import { FactsObject, Fence } from "../wake/state-object.ts";
 import { type LogoutBindings, LogoutNotices } from "./logout-notices.ts";
 import { SessionClients } from "./session-clients.ts";
-import { isAlive } from "./session-machine.ts";
-import { type SessionName, type SessionRow, SessionRows, toSession, toTimes } from "./session-row.ts";
+import { isAlive, type SessionName, type SessionRow, SessionRows, toSession, toTimes } from "./session-row.ts";
 import { SignInAttempts } from "./sign-in-attempts.ts";
 import { SpentNames } from "./spent-names.ts";
 
@@ -47,7 +45,7 @@ const sidKey = (sid: string) => `sid ${sid}`;
 const dismissalKey = (sid: string) => `dismissed ${sid}`;
 
 /**
- * **A shard of sessions.** A session ends by logout, or when a sweep finds it after its idle or absolute end (session-machine.ts). In the same
+ * **A shard of sessions.** A session ends by logout, or when a sweep finds it after its idle or absolute end (session-row.ts). In the same
  * transaction its grants are handed to grant-revocations.ts and, on logout, its clients to logout-notices.ts. Its row is deleted when none of its
  * grants is due any more; until then, a repeated logout finds them.
  */

@@ -1,6 +1,6 @@
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { UnfinishedWork } from "../changes/unfinished-work.ts";
-import { reportSize } from "../wake/report-size.ts";
+import { reportSize } from "../wake/alarm-schedule.ts";
 
 /**
  * How long a row of `control_changes` is kept: for longer than the lifetime of the oldest copy that is compared with it, KV's key schedule (30 days).

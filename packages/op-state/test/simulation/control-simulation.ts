@@ -4,7 +4,7 @@ import { ControlLeases, type Registration } from "../../src/changes/control-leas
 import type { Horizon } from "../../src/leases/durable-horizon.ts";
 import type { LeaseWait } from "../../src/leases/given-leases.ts";
 import type { PendingChange } from "../../src/leases/lease-holders.ts";
-import { LeaseCoverage } from "../../src/revocation/lease-coverage.ts";
+import { LeaseCoverage } from "../../src/revocation/log-follower.ts";
 import { RevocationMachine } from "../../src/revocation/revocation-machine.ts";
 
 export interface ControlWiring {

@@ -4,7 +4,7 @@ import { limits } from "@edge-op/shared/config/limits";
 import type { ActorClaim } from "@edge-op/shared/tokens/verified-tokens";
 import type { ClientRequest } from "../grant-module.ts";
 import { requireActive } from "../issuing/find-active-user.ts";
-import { unacceptableToken } from "../issuing/unacceptable-token.ts";
+import { unacceptableToken } from "../issuing/issue-due-token.ts";
 import type { ExchangeParty } from "./exchange-party.ts";
 
 /**

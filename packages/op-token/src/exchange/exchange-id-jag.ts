@@ -1,17 +1,22 @@
+import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { type AuthenticationEvent, authenticationClaims } from "@edge-op/protocol/oauth/login-context";
 import { registeredSpelling, requireResourceIndicator } from "@edge-op/protocol/oauth/resource-indicator";
 import { formatScope, parseScope } from "@edge-op/protocol/oauth/scope";
 import { tokenTypes } from "@edge-op/protocol/oauth/token-types";
-import { type IdJagTarget, isPublicClient, listAllows } from "@edge-op/shared/clients/client";
+import { type Client, type IdJagTarget, isPublicClient, listAllows } from "@edge-op/shared/clients/client";
+import { signatureFor } from "@edge-op/shared/clients/security-profile";
 import { limits } from "@edge-op/shared/config/limits";
 import type { Repeatable } from "@edge-op/shared/control/remembered-decisions";
-import { revocationSubjects } from "@edge-op/shared/tokens/access-token";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { idJagType } from "@edge-op/shared/issuers/check-token";
+import type { KeyBindings } from "@edge-op/shared/keys/key-ring";
+import { revocationSubjects, type TokenSigner } from "@edge-op/shared/tokens/access-token";
 import { readIdToken } from "@edge-op/shared/tokens/id-token";
 import type { GrantRequest, IssueRequest, TokenResponse } from "../grant-module.ts";
 import { requireActive } from "../issuing/find-active-user.ts";
-import { unacceptableToken } from "../issuing/unacceptable-token.ts";
-import { type IdJagContent, signIdJag } from "./id-jag.ts";
+import { unacceptableToken } from "../issuing/issue-due-token.ts";
 
 type IdJagRequest = GrantRequest<
   "subject_token" | "subject_token_type" | "actor_token" | "scope" | "audience" | "resource"
@@ -127,4 +132,49 @@ function allowedScope(requested: string | undefined, { scopes }: IdJagTarget): r
   const scope = asked.filter((value) => listAllows(scopes, value));
   if (scope.length === 0) throw new OAuthError("invalid_scope", "scope-empty");
   return scope;
+}
+
+interface IdJagContent {
+  readonly sub: string;
+  /** The issuer identifier of the other authorization server. */
+  readonly audience: string;
+  /** The client's id at that server. */
+  readonly clientId: string;
+  readonly resources: readonly string[];
+  readonly scope: readonly string[];
+  readonly userClaims: Readonly<Record<string, unknown>>;
+  readonly authentication: AuthenticationEvent;
+  readonly issuedAtSeconds: number;
+  readonly expiresAtSeconds: number;
+}
+
+/**
+ * **The ID-JAG format**: a JWT for one client at one other authorization server, signed like the client's ID tokens. Its `typ` distinguishes it from
+ * every token that this provider accepts as its own. Cost: 1 signature.
+ *
+ * @see https://datatracker.ietf.org/doc/html/draft-ietf-oauth-identity-assertion-authz-grant-04#section-3
+ */
+function signIdJag(
+  context: RequestContext<KeyBindings>,
+  { keyRing }: TokenSigner,
+  client: Client,
+  content: IdJagContent,
+): Promise<string> {
+  const { resources, scope } = content;
+  const { settings } = context;
+  const alg = signatureFor(settings, client, client.metadata.id_token_signed_response_alg, settings.idTokenAlgorithm);
+  const claims = {
+    ...content.userClaims,
+    iss: settings.issuer,
+    sub: content.sub,
+    aud: content.audience,
+    client_id: content.clientId,
+    jti: randomBase64Url(16),
+    iat: content.issuedAtSeconds,
+    exp: content.expiresAtSeconds,
+    resource: resources.length === 0 ? undefined : resources.length === 1 ? resources[0] : resources,
+    scope: scope.length === 0 ? undefined : formatScope(scope),
+    ...authenticationClaims(content.authentication),
+  };
+  return keyRing.sign(context, { alg, typ: idJagType, claims });
 }

@@ -1,9 +1,11 @@
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
-import type { JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
+import { decodeJwt, type JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
 import { type Confirmation, readConfirmation } from "@edge-op/protocol/oauth/confirmation";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { clockFaultOf, findTokenFaults, issuerOf, type TokenExpectation } from "@edge-op/shared/issuers/check-token";
+import type { IssuerDirectory, IssuerKeys } from "@edge-op/shared/issuers/issuer-directory";
 import { matchRules, type Presentation, resolveSubject } from "@edge-op/shared/issuers/match-rule";
 import {
   type IssuerRule,
@@ -12,9 +14,9 @@ import {
   type TokenUse,
   type TrustedIssuer,
 } from "@edge-op/shared/issuers/trusted-issuer";
+import type { StorageBindings } from "@edge-op/shared/storage/read-through";
 import type { TokenEnv } from "@edge-op/workers/env";
 import type { TokenIsolate } from "../isolate.ts";
-import { verifyIssuedToken } from "./verify-issued-token.ts";
 
 /** **A token of a trusted issuer that a rule accepts**, and its subject at this provider. */
 export interface AcceptedToken {
@@ -35,7 +37,7 @@ export interface AcceptedToken {
  * A requested target that no matching rule allows is `invalid_target`; the grant chooses the error for every other refusal. `clock`: told to the
  * sender.
  */
-export type Refuse = (reason: RefusalReason, detail?: string, clock?: string) => OAuthError;
+type Refuse = (reason: RefusalReason, detail?: string, clock?: string) => OAuthError;
 
 /**
  * **Accepts a token of a trusted issuer**, or throws: verifies it, matches it with a rule, and maps it to an active user or a service client. Spends
@@ -86,4 +88,49 @@ export function readForeignMayAct(
   if (mayAct === undefined) return undefined;
   if (!isJsonObject(mayAct) || mayAct["iss"] !== ownIssuer) throw refuse("issued-token-may-act");
   return mayAct;
+}
+
+/** The parts of an isolate that verify tokens of trusted issuers. */
+interface IssuerIsolate {
+  readonly issuers: IssuerDirectory;
+  readonly issuerKeys: IssuerKeys;
+}
+
+type VerifiedToken =
+  | { readonly kind: "verified"; readonly issuer: TrustedIssuer; readonly claims: JwtClaims }
+  | { readonly kind: "refused"; readonly code: RefusalReason; readonly reason: string; readonly clock?: string };
+
+/**
+ * **Verifies a token of a trusted issuer**: only keys of the issuer that the token names are accepted (RFC 8725 §3.8). Claims are checked before the
+ * signature, which may cost a fetch. No rule is applied yet. Cost warm: 0 calls, 1 verification.
+ */
+async function verifyIssuedToken(
+  context: RequestContext<StorageBindings>,
+  { issuers, issuerKeys }: IssuerIsolate,
+  token: string,
+  expectation: Pick<TokenExpectation, "use" | "idToken">,
+): Promise<VerifiedToken> {
+  const decoded = decodeJwt(token);
+  if (decoded === undefined) return refused("assertion-not-jwt", "not a signed JWT");
+  const name = issuerOf(decoded.claims);
+  if (name === undefined) return refused("issuer-not-trusted", "the token names no issuer");
+  const issuer = await issuers.find(context, name);
+  if (issuer === undefined) return refused("issuer-not-trusted", "the issuer is not trusted");
+  const { issuer: ownIssuer } = context.settings;
+  const faults = findTokenFaults(issuer, decoded, { ...expectation, ownIssuer, atMs: context.arrivedAtMs });
+  if (faults.length > 0) {
+    const clock = clockFaultOf(decoded.claims, context.arrivedAtMs);
+    const refusal = refused("issued-token-claims", `${issuer.issuerId}: ${faults.join(", ")}`);
+    return clock === undefined ? refusal : { ...refusal, clock };
+  }
+  if (!(await issuerKeys.isSigned(context, issuer, token, decoded))) {
+    const failure = await issuerKeys.failure(context, issuer);
+    if (failure !== undefined) return refused("keys-not-fetched", `${issuer.issuerId}: ${failure}`);
+    return refused("issued-token-signature", `${issuer.issuerId}: not signed by a key of the issuer`);
+  }
+  return { kind: "verified", issuer, claims: decoded.claims };
+}
+
+function refused(code: RefusalReason, reason: string) {
+  return { kind: "refused", code, reason } as const;
 }

@@ -2,9 +2,8 @@ import { formatDetails } from "@edge-op/protocol/oauth/authorization-details";
 import { OAuthError, refusalOfObject } from "@edge-op/protocol/oauth/errors";
 import { requestedDetails } from "@edge-op/shared/clients/requested-access";
 import { defineGrantModule, type GrantRequest, type IssueRequest, type TokenResponse } from "../grant-module.ts";
-import { findActiveUser } from "../issuing/find-active-user.ts";
+import { findActiveUser, refuseRevokedGrant } from "../issuing/find-active-user.ts";
 import { issueGrant, refuseReplay } from "../issuing/issue-grant.ts";
-import { refuseRevokedGrant } from "../issuing/refuse-revoked-grant.ts";
 import { requestedResources } from "../issuing/requested-target.ts";
 import { spend } from "../issuing/spend.ts";
 

@@ -1,8 +1,7 @@
 import { narrowDetails } from "@edge-op/protocol/oauth/authorization-details";
-import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { OAuthError, shownValue } from "@edge-op/protocol/oauth/errors";
 import { authenticationEvent } from "@edge-op/protocol/oauth/login-context";
 import { intersectScope, parseScope } from "@edge-op/protocol/oauth/scope";
-import { shownValue } from "@edge-op/protocol/oauth/shown-value";
 import { type TokenType, tokenTypes } from "@edge-op/protocol/oauth/token-types";
 import { listAllows, type TokenExchangePolicy } from "@edge-op/shared/clients/client";
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
@@ -14,15 +13,13 @@ import type { TokenId } from "@edge-op/shared/storage/shard-address";
 import { revocationSubjects } from "@edge-op/shared/tokens/access-token";
 import { nextActor, requireActor, requireMayAct } from "../exchange/actors.ts";
 import { type DueIdJag, decideIdJag, issueIdJag } from "../exchange/exchange-id-jag.ts";
-import type { ExchangeParty } from "../exchange/exchange-party.ts";
+import { type ExchangeParty, readExchangeParty } from "../exchange/exchange-party.ts";
 import { exchangeTarget } from "../exchange/exchange-target.ts";
-import { readExchangeParty } from "../exchange/read-exchange-party.ts";
 import { defineGrantModule, type GrantRequest } from "../grant-module.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
-import { type DueToken, issueDueToken } from "../issuing/issue-due-token.ts";
+import { type DueToken, issueDueToken, unacceptableToken } from "../issuing/issue-due-token.ts";
 import { isBindingProven } from "../issuing/require-proof.ts";
 import { lifetimeSeconds } from "../issuing/resource-rules.ts";
-import { unacceptableToken } from "../issuing/unacceptable-token.ts";
 
 const parameters = [
   "subject_token",

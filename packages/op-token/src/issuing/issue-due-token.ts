@@ -1,4 +1,6 @@
+import { describeClockFault } from "@edge-op/protocol/encoding/seconds";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import type { TokenType } from "@edge-op/protocol/oauth/token-types";
 import { spendAssertion } from "@edge-op/shared/callers/client-assertion";
 import type { Repeatable } from "@edge-op/shared/control/remembered-decisions";
@@ -13,7 +15,6 @@ import {
   type PlannedLifetime,
   planAccessToken,
 } from "./issue-access-token.ts";
-import { unacceptableToken } from "./unacceptable-token.ts";
 
 /** An access token that is due by itself, without a login: all of it except the parts that differ each time. */
 export interface DueToken extends Repeatable {
@@ -47,4 +48,14 @@ export async function issueDueToken(request: IssueRequest, due: DueToken): Promi
   }
   const content = { ...planAccessToken(request, grant, due.lifetime), ...due.content };
   return issueAccessToken(committed, content, due.described, due.issuedTokenType);
+}
+
+/** RFC 8693 §2.2.2: an invalid or unacceptable subject or actor token is `invalid_request`; the reason goes to the log. */
+export function unacceptableToken(reason: RefusalReason, detail?: string, clock?: string): OAuthError {
+  return new OAuthError("invalid_request", reason, {
+    detail,
+    description:
+      describeClockFault("subject_token or actor_token", clock) ??
+      "The subject_token or actor_token is not acceptable.",
+  });
 }

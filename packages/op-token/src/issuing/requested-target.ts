@@ -5,9 +5,8 @@
  * @see https://www.rfc-editor.org/rfc/rfc8707#section-2
  */
 
-import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { OAuthError, shownValue } from "@edge-op/protocol/oauth/errors";
 import { registeredSpelling, requireResourceIndicator } from "@edge-op/protocol/oauth/resource-indicator";
-import { shownValue } from "@edge-op/protocol/oauth/shown-value";
 import type { Client } from "@edge-op/shared/clients/client";
 import { allowsTarget, checkResources, type TokenTargets, tokenTargets } from "@edge-op/shared/clients/token-targets";
 import { limits } from "@edge-op/shared/config/limits";

@@ -3,7 +3,7 @@ import type { GrantIdentity } from "@edge-op/shared/grants/grant";
 import { grantSubject } from "@edge-op/shared/leases/revocation-subject";
 import type { IssueRequest } from "../grant-module.ts";
 import { among, type CheckedTargets, checkTargets } from "./checked-targets.ts";
-import { refuseRevokedGrant } from "./refuse-revoked-grant.ts";
+import { refuseRevokedGrant } from "./find-active-user.ts";
 import { defaultTarget } from "./requested-target.ts";
 import { requireOneFormat, requireUsable } from "./resource-rules.ts";
 

@@ -1,6 +1,5 @@
-import { foreignClockSkewSeconds, toSeconds } from "../encoding/seconds.ts";
+import { clockDifference, findClockFault, foreignClockSkewSeconds, isTime, toSeconds } from "../encoding/seconds.ts";
 import type { JwtClaims } from "../jwt/decode-claims.ts";
-import { clockDifference, findClockFault, isTime } from "../jwt/time-claims.ts";
 import type { ProofFault } from "../oauth/proof-faults.ts";
 
 /** Maximum age of a proof without a nonce (RFC 9449 §11.1: seconds or minutes); its `jti` is remembered for as long. */

@@ -1,4 +1,4 @@
-/** **Unpadded base64url and random bytes.** @see https://www.rfc-editor.org/rfc/rfc7515#section-2 */
+/** **Bytes as text**: unpadded base64url, hexadecimal; hashes and random bytes. @see https://www.rfc-editor.org/rfc/rfc7515#section-2 */
 
 import { base64url } from "jose";
 
@@ -69,4 +69,14 @@ export function hexOf(bytes: Uint8Array): string {
 export function equalConstantTime(a: Uint8Array<ArrayBuffer>, b: Uint8Array<ArrayBuffer>): boolean {
   if (a.byteLength !== b.byteLength) return false;
   return crypto.subtle.timingSafeEqual(a, b);
+}
+
+/** FNV-1a, 32 bit, over the UTF-16 code units of an ASCII id. @see https://www.rfc-editor.org/rfc/rfc9923 */
+export function fnv1a(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < text.length; index += 1) {
+    hash ^= text.charCodeAt(index);
+    hash = Math.imul(hash, 0x01000193);
+  }
+  return hash >>> 0;
 }

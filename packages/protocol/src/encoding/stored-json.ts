@@ -51,3 +51,14 @@ export function objectOf<Value extends object>(
   const forms = Object.entries<TypeGuard<unknown>>(members);
   return (value): value is Value => isJsonObject(value) && forms.every(([name, isMember]) => isMember(value[name]));
 }
+
+type StoredKey = JsonWebKey & { readonly kid?: string; readonly x5c?: string[] };
+
+/** **A record as Workers read it**: what its schema made of it, read-only; its keys (JWK) as the platform types them. */
+export type Stored<Value> = Value extends { readonly kty: string }
+  ? StoredKey
+  : Value extends readonly (infer Item)[]
+    ? readonly Stored<Item>[]
+    : Value extends object
+      ? { readonly [Name in keyof Value]: Stored<Value[Name]> }
+      : Value;

@@ -1,4 +1,4 @@
-import { namesOf } from "../encoding/names-of.ts";
+import { namesOf } from "../encoding/json-object.ts";
 
 /**
  * **The client authentication methods**, each with the credential by which a client proves its identity. Types, client

@@ -1,4 +1,4 @@
-import { namesOf } from "../encoding/names-of.ts";
+import { namesOf } from "../encoding/json-object.ts";
 
 interface GrantTypeDescription {
   /** The response type of the grant. Such a grant starts at the authorization endpoint and requires a redirection URI. */

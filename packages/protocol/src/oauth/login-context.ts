@@ -1,5 +1,5 @@
 import type { DetailsText } from "./authorization-details.ts";
-import type { ClaimsRequest } from "./claims-request.ts";
+import type { ClaimsRequest } from "./claims.ts";
 import type { KeyConfirmation } from "./confirmation.ts";
 
 /**

@@ -9,10 +9,7 @@ const requestScope = "Request only scopes of the registration, or add the scope 
 const registerTarget = "Add the target to the client's `audiences`, or let the resource admit the client.";
 const bindKey = "Send the DPoP proof, or the certificate, of the key to which the token is bound.";
 
-/**
- * **What to do about a refusal**, for every reason: for operators and developers of clients, in `GET /admin/refusals`, `edge-op why`, `/dev/refusals`
- * and `docs/reference/refusal-reasons.md`. A file of its own: of the Workers only op-management contains it.
- */
+/** **What to do about a refusal**, for operators and developers of clients. A file of its own: of the Workers only op-management contains it. */
 export const refusalRemedies: Readonly<Record<RefusalReason, string>> = {
   "access-token-audience":
     "Request a token for this endpoint: send its `resource`, or the scope `openid` for `/userinfo`.",

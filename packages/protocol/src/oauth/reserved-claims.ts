@@ -1,5 +1,4 @@
-import { protocolClaims } from "./claims-request.ts";
-import { rbacScopes, standardClaims } from "./scope-claims.ts";
+import { protocolClaims, rbacScopes, standardClaims } from "./claims.ts";
 
 /**
  * Claims and members of introspection responses by which a token is verified, bound, ended or given rights, and those that this provider may sign
@@ -9,20 +8,8 @@ const ofTokens = [
   ...["nbf", "jti", "scope", "client_id", "cnf", "act", "may_act", "token_type", "active", "resource"],
   ...["at_hash", "c_hash", "s_hash", "sub_jwk", "sub_id", "events", "toe", "txn", "status", "vot", "vtm"],
   ...["authorization_details", "username", "user", "grant_client", "via", "lineage", "sealed_sub", "claims_userinfo"],
-  ...[
-    "scp",
-    "exi",
-    "at_use_nbr",
-    "ace_profile",
-    "cnonce",
-    "crit",
-    "entitlements",
-    "_claim_names",
-    "_claim_sources",
-    "verified_claims",
-    "vc",
-    "vp",
-  ],
+  ...["scp", "exi", "at_use_nbr", "ace_profile", "cnonce", "crit", "entitlements"],
+  ...["_claim_names", "_claim_sources", "verified_claims", "vc", "vp"],
 ];
 
 const reserved: ReadonlySet<string> = new Set([...protocolClaims, ...standardClaims, ...rbacScopes, ...ofTokens]);

@@ -1,5 +1,4 @@
-import { OAuthError } from "./errors.ts";
-import { shownValue } from "./shown-value.ts";
+import { OAuthError, shownValue } from "./errors.ts";
 
 /** The characters of RFC 3986 §2, without `#`. A parser would repair others, and a value with a space could be read as two. */
 const uriCharacters = /^[A-Za-z0-9\-._~:/?[\]@!$&'()*+,;=%]+$/;

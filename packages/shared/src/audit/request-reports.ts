@@ -1,5 +1,4 @@
-import type { OAuthError } from "@edge-op/protocol/oauth/errors";
-import { loggedUri, loggedValue } from "@edge-op/protocol/oauth/shown-value";
+import { loggedUri, loggedValue, type OAuthError } from "@edge-op/protocol/oauth/errors";
 import { limits } from "../config/limits.ts";
 import { formPairs } from "../http/read-form.ts";
 import type { RefusalReports, RequestContext, SentRequest } from "../http/request-context.ts";

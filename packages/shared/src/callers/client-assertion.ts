@@ -1,6 +1,12 @@
-import { foreignClockSkewSeconds, toSeconds } from "@edge-op/protocol/encoding/seconds";
+import {
+  clockDifference,
+  describeClockFault,
+  findClockFault,
+  foreignClockSkewSeconds,
+  isTime,
+  toSeconds,
+} from "@edge-op/protocol/encoding/seconds";
 import { decodeClaims, type JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
-import { clockDifference, describeClockFault, findClockFault, isTime } from "@edge-op/protocol/jwt/time-claims";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import type { Client } from "../clients/client.ts";
 import { allowedAlgorithms, isFapi } from "../clients/security-profile.ts";

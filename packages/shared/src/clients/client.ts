@@ -1,5 +1,4 @@
-import { isText, listOf, objectOf } from "@edge-op/protocol/encoding/stored-json";
-import type { Stored } from "@edge-op/protocol/encoding/stored-record";
+import { isText, listOf, objectOf, type Stored } from "@edge-op/protocol/encoding/stored-json";
 import { isPublicMethod } from "@edge-op/protocol/oauth/client-auth-methods";
 import type * as z from "zod";
 import type { DocumentPolicy } from "../config/setting-values.ts";

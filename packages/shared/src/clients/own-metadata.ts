@@ -1,5 +1,5 @@
 import type { JsonObject } from "@edge-op/protocol/encoding/json-object";
-import { loggedUri, loggedValue } from "@edge-op/protocol/oauth/shown-value";
+import { loggedUri, loggedValue } from "@edge-op/protocol/oauth/errors";
 import { isPrivateUse, redirectUriFault } from "@edge-op/protocol/oauth/uris";
 import type { RuleSettings } from "./client-rules.ts";
 

@@ -1,10 +1,8 @@
 import { type Schema, Validator } from "@cfworker/json-schema";
-import { isAdminScope } from "@edge-op/protocol/oauth/admin-scope";
 import { type AuthorizationDetails, parseAuthorizationDetails } from "@edge-op/protocol/oauth/authorization-details";
-import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { OAuthError, shownValue } from "@edge-op/protocol/oauth/errors";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
-import { intersectScope } from "@edge-op/protocol/oauth/scope";
-import { shownValue } from "@edge-op/protocol/oauth/shown-value";
+import { intersectScope, isAdminScope } from "@edge-op/protocol/oauth/scope";
 import type { AuthorizationTypes } from "../config/setting-values.ts";
 import type { Settings } from "../config/settings.ts";
 import type { Client } from "./client.ts";

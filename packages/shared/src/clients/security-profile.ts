@@ -6,8 +6,7 @@
  */
 
 import type { SigningAlgorithm } from "@edge-op/protocol/jwt/signing-algorithms";
-import { type FieldError, OAuthError } from "@edge-op/protocol/oauth/errors";
-import { shownValue } from "@edge-op/protocol/oauth/shown-value";
+import { type FieldError, OAuthError, shownValue } from "@edge-op/protocol/oauth/errors";
 import type { SecurityProfile } from "../config/setting-values.ts";
 import type { Settings } from "../config/settings.ts";
 import type { Resource } from "../resources/resource.ts";

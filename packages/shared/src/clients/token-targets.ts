@@ -1,6 +1,6 @@
-import { adminAudience, isAdminScope } from "@edge-op/protocol/oauth/admin-scope";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import { registeredSpelling } from "@edge-op/protocol/oauth/resource-indicator";
+import { adminAudience, isAdminScope } from "@edge-op/protocol/oauth/scope";
 import { admitsClient, type Resource, type ResourceCaller } from "../resources/resource.ts";
 import { type Client, listAllows, registeredScope } from "./client.ts";
 

@@ -1,4 +1,4 @@
-import { fnv1a } from "@edge-op/protocol/encoding/fnv1a";
+import { fnv1a } from "@edge-op/protocol/encoding/bytes";
 import { limits } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { GenerationTable } from "../storage/generation-table.ts";

@@ -5,8 +5,13 @@
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-5.2
  */
 
-import { type FieldError, OAuthError, type OAuthErrorCode, UnavailableError } from "@edge-op/protocol/oauth/errors";
-import { loggedValue } from "@edge-op/protocol/oauth/shown-value";
+import {
+  type FieldError,
+  loggedValue,
+  OAuthError,
+  type OAuthErrorCode,
+  UnavailableError,
+} from "@edge-op/protocol/oauth/errors";
 import { log } from "../runtime/log.ts";
 import { JsonResponse } from "./json-response.ts";
 import type { RequestContext, SentRequest } from "./request-context.ts";

@@ -1,6 +1,5 @@
 import { longestToken } from "@edge-op/protocol/jwt/decode-claims";
-import { OAuthError } from "@edge-op/protocol/oauth/errors";
-import { shownValue } from "@edge-op/protocol/oauth/shown-value";
+import { OAuthError, shownValue } from "@edge-op/protocol/oauth/errors";
 import { limits } from "../config/limits.ts";
 import type { ReceivedRequest } from "./received-request.ts";
 

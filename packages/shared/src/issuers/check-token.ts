@@ -1,6 +1,5 @@
-import { toSeconds } from "@edge-op/protocol/encoding/seconds";
+import { findClockFault, isTime, toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { type DecodedJwt, isTokenType, type JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
-import { findClockFault, isTime } from "@edge-op/protocol/jwt/time-claims";
 import { limits } from "../config/limits.ts";
 import type { TokenUse, TrustedIssuer } from "./trusted-issuer.ts";
 

@@ -100,7 +100,7 @@ const rule = z
 
 /**
  * **The record of a trusted issuer**, with its status: the admin API's document, as stored in D1, defaults filled in. Rules between members are in
- * op-management's `issuer-faults.ts`. The `issuer` itself cannot be changed: another issuer is another record.
+ * op-management's `issuer-document.ts`. The `issuer` itself cannot be changed: another issuer is another record.
  */
 export const issuerDocumentSchema = z.strictObject({
   name: plainText(200).exactOptional(),

@@ -1,5 +1,12 @@
-import { isFlag, isNumber, isText, listOf, objectOf, recordOf } from "@edge-op/protocol/encoding/stored-json";
-import type { Stored } from "@edge-op/protocol/encoding/stored-record";
+import {
+  isFlag,
+  isNumber,
+  isText,
+  listOf,
+  objectOf,
+  recordOf,
+  type Stored,
+} from "@edge-op/protocol/encoding/stored-json";
 import type * as z from "zod";
 import type { issuerDocumentSchema, tokenUses } from "./issuer-schema.ts";
 

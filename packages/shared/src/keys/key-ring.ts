@@ -1,8 +1,12 @@
 import { decodeJwt, isTokenType, type JwtClaims, type JwtHeader } from "@edge-op/protocol/jwt/decode-claims";
 import { importPublicKey } from "@edge-op/protocol/jwt/import-key";
 import type { KeyAlgorithm } from "@edge-op/protocol/jwt/key-algorithms";
-import { encodeJwsHeader, signCompact } from "@edge-op/protocol/jwt/sign-compact";
-import { isSigningAlgorithm, type SigningAlgorithm } from "@edge-op/protocol/jwt/signing-algorithms";
+import {
+  encodeJwsHeader,
+  isSigningAlgorithm,
+  type SigningAlgorithm,
+  signCompact,
+} from "@edge-op/protocol/jwt/signing-algorithms";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { compactVerify, errors } from "jose";
 import type { ControlView } from "../control/control-view.ts";

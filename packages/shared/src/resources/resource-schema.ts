@@ -1,6 +1,6 @@
 import { signingAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
-import { isAdminScope } from "@edge-op/protocol/oauth/admin-scope";
-import { rbacScopes, scopeClaims } from "@edge-op/protocol/oauth/scope-claims";
+import { rbacScopes, scopeClaims } from "@edge-op/protocol/oauth/claims";
+import { isAdminScope } from "@edge-op/protocol/oauth/scope";
 import { accessTokenTypes } from "@edge-op/protocol/oauth/token-types";
 import * as z from "zod";
 import { scopeValue, visibleText } from "../http/plain-text.ts";

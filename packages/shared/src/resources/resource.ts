@@ -1,5 +1,4 @@
-import { isText, listOf, objectOf } from "@edge-op/protocol/encoding/stored-json";
-import type { Stored } from "@edge-op/protocol/encoding/stored-record";
+import { isText, listOf, objectOf, type Stored } from "@edge-op/protocol/encoding/stored-json";
 import type * as z from "zod";
 import type { resourceMetadataSchema } from "./resource-schema.ts";
 

@@ -1,4 +1,4 @@
-import { fnv1a } from "@edge-op/protocol/encoding/fnv1a";
+import { fnv1a } from "@edge-op/protocol/encoding/bytes";
 import { isNumber, isText, objectOf, readStored, recordOf } from "@edge-op/protocol/encoding/stored-json";
 import {
   longestDeviceCodeSeconds,

@@ -1,5 +1,12 @@
-import { isFlag, isText, listOf, objectOf, readStored, recordOf } from "@edge-op/protocol/encoding/stored-json";
-import type { Stored } from "@edge-op/protocol/encoding/stored-record";
+import {
+  isFlag,
+  isText,
+  listOf,
+  objectOf,
+  readStored,
+  recordOf,
+  type Stored,
+} from "@edge-op/protocol/encoding/stored-json";
 import type * as z from "zod";
 import { everyId, type StoredKind } from "../storage/record-kinds.ts";
 import type { upstreamDocumentSchema } from "./upstream-schema.ts";

@@ -1,5 +1,4 @@
-import { isText, objectOf, readStored, recordOf } from "@edge-op/protocol/encoding/stored-json";
-import type { Stored } from "@edge-op/protocol/encoding/stored-record";
+import { isText, objectOf, readStored, recordOf, type Stored } from "@edge-op/protocol/encoding/stored-json";
 import { isReservedClaim } from "@edge-op/protocol/oauth/reserved-claims";
 import type * as z from "zod";
 import { everyId, type StoredKind } from "../storage/record-kinds.ts";

@@ -1,6 +1,6 @@
 /** **The rules of claims about a user that are not the provider's own**, mapped by an administrator or returned by a hook. */
 
-import { isAdminScope } from "@edge-op/protocol/oauth/admin-scope";
+import { isAdminScope } from "@edge-op/protocol/oauth/scope";
 
 /** Where a claim may be contained. */
 export const claimTokens = ["id_token", "access_token", "userinfo"] as const;

@@ -1,5 +1,5 @@
-import type { Stored } from "@edge-op/protocol/encoding/stored-record";
-import { claimsCoveredBy, rbacClaims, standardClaims } from "@edge-op/protocol/oauth/scope-claims";
+import type { Stored } from "@edge-op/protocol/encoding/stored-json";
+import { claimsCoveredBy, rbacClaims, standardClaims } from "@edge-op/protocol/oauth/claims";
 import type * as z from "zod";
 import type { RecordedCutOff } from "../cut-offs/cut-offs.ts";
 import type { UserAttributes } from "./attributes.ts";

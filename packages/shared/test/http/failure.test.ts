@@ -1,7 +1,6 @@
 import { createExecutionContext } from "cloudflare:test";
-import { OAuthError, refusalOfObject, UnavailableError } from "@edge-op/protocol/oauth/errors";
+import { loggedUri, OAuthError, refusalOfObject, UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { refusalReasons } from "@edge-op/protocol/oauth/refusal-reasons";
-import { loggedUri } from "@edge-op/protocol/oauth/shown-value";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { SettingsVariables } from "../../src/config/settings.ts";
 import { renderJson, reportFailure } from "../../src/http/failure.ts";

@@ -1,4 +1,4 @@
-import { fnv1a } from "@edge-op/protocol/encoding/fnv1a";
+import { fnv1a } from "@edge-op/protocol/encoding/bytes";
 import { expect, it } from "vitest";
 import { formatTokenId, parseTokenId } from "../../src/storage/shard-address.ts";
 
