@@ -237,7 +237,10 @@ const tables = [
 
 async function stored(): Promise<string> {
   const results = await DB.batch(tables.map((table) => DB.prepare(`SELECT * FROM ${table}`)));
-  return JSON.stringify(results.map((result) => result.results.map((row) => ({ ...row, searched: undefined }))));
+  return JSON.stringify(
+    results.map((result) => result.results),
+    (name, value) => (name === "searched" ? null : value),
+  );
 }
 
 async function opened(page: string): Promise<OpenFlow & PageRequest & { readonly f: string }> {
