@@ -36,7 +36,9 @@ async function identities(): Promise<{ sub: string; subject: string }[]> {
 async function askedToSignIn(visitor = browser): Promise<string> {
   const page = locationOf(await signInUpstream(visitor, await visitor.pageOf(), upstream));
   expect(stepOf(page)).toBe("sign-in");
-  expect(await (await visitor.get(page)).text()).toContain("An account has your address at Example IdP.");
+  const html = await (await visitor.get(page)).text();
+  expect(html).toContain("An account has your address at Example IdP, Alice@example.com.");
+  expect(html).toMatch(/id="username"[^>]* value="Alice@example.com"/);
   return page;
 }
 

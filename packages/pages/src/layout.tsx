@@ -21,6 +21,8 @@ interface LayoutProps extends PageFrame {
   readonly submitsOnce?: boolean;
   /** `full`: as wide as lists and forms of a console need. */
   readonly wide?: boolean | "full";
+  /** The form of the page that keeps what was typed when the language changes. */
+  readonly formId?: string | undefined;
   /** Above the page. */
   readonly nav?: Child;
   /** Replaces the style sheet, for a preview of others. */
@@ -32,7 +34,7 @@ interface LayoutProps extends PageFrame {
 
 /** **The layout of every page**: the deployment's name and logo above one card. Every page works without its script. */
 export function Layout(props: LayoutProps) {
-  const { t, branding, location, title, scripts = [], submitsOnce = true, wide, nav, account, children } = props;
+  const { t, branding, location, title, scripts = [], submitsOnce = true, wide, nav, account, children, formId } = props;
   const styleSheet = props.styleSheet ?? assetUrl(branding, "style.css");
   return (
     <>
@@ -63,7 +65,7 @@ export function Layout(props: LayoutProps) {
               <footer class="links">
                 {account && <a href="/account">{t("link.account")}</a>}
                 {branding.supportUrl && <a href={branding.supportUrl}>{t("support")}</a>}
-                {location !== undefined && <LanguageSwitch language={t.language} location={location} />}
+                {location !== undefined && <LanguageSwitch language={t.language} location={location} formId={formId} />}
               </footer>
             )}
           </div>

@@ -43,11 +43,11 @@ export function styleSheet({ brandColor, brandColorDark, background, backgroundD
 }
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
-body { margin: 0; background: var(--ground); color: var(--text); font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif; }
-.page { min-height: 100vh; min-height: 100dvh; display: flex; flex-direction: column; align-items: center; justify-content: center; gap: 1.5rem; padding: 2rem 1rem; }
+body { margin: 0; background: var(--ground); color: var(--text); font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif; overflow-wrap: break-word; }
+.page { min-height: 100vh; min-height: 100dvh; display: flex; flex-direction: column; align-items: center; justify-content: center; gap: 1rem; padding: 1.25rem 1rem; }
 .brand { color: var(--on-ground); display: flex; align-items: center; gap: .625rem; font-weight: 600; font-size: 1.0625rem; letter-spacing: -.01em; }
 .brand img { display: block; height: 2rem; width: auto; min-width: 0; max-width: min(14rem, 60vw); border-radius: 8px; object-fit: contain; }
-.card { width: 100%; max-width: 26rem; background: var(--card); border: 1px solid var(--line); border-radius: 18px; box-shadow: var(--shadow); padding: 2.25rem 2rem 2rem; }
+.card { width: 100%; max-width: 26rem; background: var(--card); border: 1px solid var(--line); border-radius: 18px; box-shadow: var(--shadow); padding: 1.75rem 2rem 1.5rem; }
 .card.wide { max-width: 40rem; }
 .card.full { max-width: 60rem; }
 .sections { display: flex; flex-wrap: wrap; justify-content: center; gap: .25rem .375rem; max-width: 60rem; font-size: .9375rem; }
@@ -65,16 +65,17 @@ p { margin: .375rem 0 0; }
 .center { text-align: center; margin-top: 1rem; }
 .asks { margin: 0 0 .625rem; font-weight: 550; overflow-wrap: anywhere; }
 .small { font-size: .875rem; }
-.head { text-align: center; margin-bottom: 1.625rem; overflow-wrap: anywhere; }
+.head { text-align: center; margin-bottom: 1.125rem; overflow-wrap: anywhere; }
 .head:last-child { margin-bottom: .25rem; }
 .card.wide .head { text-align: start; }
-.mark { width: 56px; height: 56px; margin: 0 auto 1rem; display: flex; align-items: center; justify-content: center; border-radius: 14px; background: color-mix(in srgb, var(--brand-text) ${tint * 100}%, var(--card)); color: var(--brand-text); font-size: 1.5rem; font-weight: 650; }
-.mark.logo { width: auto; min-width: 56px; max-width: 12rem; background: none; }
-.mark img { position: relative; display: block; min-width: 56px; max-width: 100%; height: 56px; border: 1px solid var(--line); border-radius: 14px; object-fit: contain; }
+.mark { width: 48px; height: 48px; margin: 0 auto .625rem; display: flex; align-items: center; justify-content: center; border-radius: 14px; background: color-mix(in srgb, var(--brand-text) ${tint * 100}%, var(--card)); color: var(--brand-text); font-size: 1.375rem; font-weight: 650; }
+.mark.logo { width: auto; min-width: 48px; max-width: 12rem; background: none; }
+.mark img { position: relative; display: block; min-width: 48px; max-width: 100%; height: 48px; border: 1px solid var(--line); border-radius: 14px; object-fit: contain; }
+.mark.letter { flex: none; width: 1.5rem; height: 1.5rem; margin: 0; margin-inline-end: .625rem; border-radius: 6px; font-size: .875rem; }
 .mark img::after { content: attr(alt); position: absolute; inset: -1px; display: flex; border-radius: 14px; align-items: center; justify-content: center; background: color-mix(in srgb, var(--brand-text) ${tint * 100}%, var(--card)); }
-label { display: block; margin: 1rem 0 .375rem; font-size: .9375rem; font-weight: 550; }
-input[type=text], input[type=email], input[type=password], input[type=datetime-local] { width: 100%; min-height: 3rem; padding: .5rem .875rem; font: inherit; color: inherit; background: var(--field); border: 1px solid var(--field-line); border-radius: 10px; }
-select, textarea { width: 100%; min-height: 3rem; padding: .5rem .875rem; font: inherit; color: inherit; background: var(--field); border: 1px solid var(--field-line); border-radius: 10px; }
+label { display: block; margin: .75rem 0 .25rem; font-size: .9375rem; font-weight: 550; }
+input[type=text], input[type=email], input[type=password], input[type=datetime-local] { width: 100%; min-height: 2.75rem; padding: .5rem .875rem; font: inherit; color: inherit; background: var(--field); border: 1px solid var(--field-line); border-radius: 10px; }
+select, textarea { width: 100%; min-height: 2.75rem; padding: .5rem .875rem; font: inherit; color: inherit; background: var(--field); border: 1px solid var(--field-line); border-radius: 10px; }
 textarea { font-family: ui-monospace, "SF Mono", "Liberation Mono", monospace; font-size: .875rem; }
 .search { display: flex; flex-wrap: wrap; align-items: end; gap: .625rem; }
 .search > div { flex: 1 1 14rem; }
@@ -83,28 +84,44 @@ textarea { font-family: ui-monospace, "SF Mono", "Liberation Mono", monospace; f
 .search input[type=text], .search input[type=datetime-local], .search select { min-height: 2.5rem; }
 input[readonly] { background: color-mix(in srgb, var(--line) 45%, var(--card)); color: var(--muted); }
 input[aria-invalid=true] { border-color: var(--danger); }
-button, .button { display: flex; align-items: center; justify-content: center; width: 100%; min-height: 3rem; padding: .625rem 1rem; font: inherit; font-weight: 600; text-align: center; text-decoration: none; color: var(--on-brand); background: var(--brand); border: 1px solid var(--brand-edge); border-radius: 10px; cursor: pointer; transition: background .12s; }
+button, .button { display: flex; align-items: center; justify-content: center; width: 100%; min-height: 2.75rem; padding: .5rem 1rem; font: inherit; font-weight: 600; text-align: center; overflow-wrap: anywhere; text-decoration: none; color: var(--on-brand); background: var(--brand); border: 1px solid var(--brand-edge); border-radius: 10px; cursor: pointer; transition: background .12s; }
 button:hover, .button:hover { background: var(--brand-hover); }
 button.quiet, .button.quiet { color: var(--text); background: transparent; border-color: var(--field-line); }
 button.quiet:hover, .button.quiet:hover { background: color-mix(in srgb, var(--text) 6%, transparent); }
 button.plain { color: var(--muted); background: none; border-color: transparent; font-weight: 500; }
 button.plain:hover { color: var(--text); }
 button.link { display: inline-flex; width: auto; min-height: 2.5rem; padding: .25rem .5rem; color: var(--brand-text); background: none; border: 0; font-size: .875rem; font-weight: 500; text-decoration: underline; text-underline-offset: .2em; }
+button[aria-busy=true], form[data-sent] button { cursor: progress; }
+button[aria-busy=true]:not(.link, .slim)::after { content: ""; flex: none; width: 1em; height: 1em; margin-inline-start: .625rem; border: 2px solid; border-inline-end-color: transparent; border-radius: 50%; animation: turn .7s linear infinite; }
+button.link[aria-busy=true], button.slim[aria-busy=true] { text-decoration: underline dotted; }
+@keyframes turn { to { rotate: 1turn; } }
 button.link[aria-pressed] { padding-inline: 0; }
 button.link[aria-pressed=true] { text-decoration-style: double; }
 button.filled.danger { color: var(--card); background: var(--danger); border-color: transparent; }
 .top { margin-top: 1rem; }
 .unseen { position: absolute; width: 1px; height: 1px; margin: -1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
-button.slim, .button.slim { width: auto; min-height: 2.5rem; padding: .375rem .875rem; font-size: .875rem; white-space: nowrap; }
-ul.list .button, ul.list button, ul.list .row { flex: none; }
+button.slim, .button.slim { width: auto; min-height: 2.5rem; max-width: 100%; padding: .375rem .875rem; font-size: .875rem; }
+ul.list .button, ul.list button, ul.list .row { flex: none; max-width: 60%; }
 button.danger, .button.danger { color: var(--danger); background: none; border-color: var(--line); }
 :focus-visible { outline: 3px solid var(--brand-text); outline-offset: 2px; }
 a { color: var(--brand-text); text-underline-offset: .2em; }
-.actions { margin-top: 1.625rem; display: flex; flex-direction: column; gap: .625rem; }
+.actions { margin-top: 1.25rem; display: flex; flex-direction: column; gap: .625rem; }
 .row { display: flex; gap: .625rem; }
 .row.wrap { flex-wrap: wrap; }
 .stack { display: flex; flex-direction: column; align-items: stretch; gap: .625rem; }
-.or { display: flex; align-items: center; gap: .75rem; margin: .25rem 0; color: var(--muted); font-size: .875rem; }
+.ways { display: flex; flex-wrap: wrap; justify-content: center; gap: 0 .75rem; margin-top: .75rem; }
+.providers { display: flex; flex-wrap: wrap; gap: .625rem; }
+.providers button { flex: 1 1 8rem; width: auto; }
+.credentials { display: grid; grid-template-columns: minmax(0, 1fr) auto; column-gap: 1rem; }
+.credentials > * { grid-column: 1 / -1; }
+.credentials > label[for=password] { grid-area: 3 / 1; }
+.credentials > #forgot { grid-area: 3 / 2; align-self: end; padding-inline: 0; }
+.credentials > .secret-field { grid-row: 4; }
+.credentials > #sign-in { grid-row: 5; margin-top: 1.125rem; }
+.secret-field { position: relative; }
+.secret-field input { padding-inline-end: 6.5rem; }
+.secret-field button.link { position: absolute; inset-block: 1px; inset-inline-end: .875rem; }
+.or { display: flex; align-items: center; gap: .75rem; margin: .75rem 0; color: var(--muted); font-size: .875rem; }
 .or::before, .or::after { content: ""; flex: 1; height: 1px; background: var(--line); }
 .note { margin: 0 0 1.25rem; padding: .75rem 1rem; border-radius: 10px; font-size: .9375rem; }
 .note.source { border: 1px solid var(--line); overflow-wrap: anywhere; }
@@ -161,14 +178,15 @@ dd:last-child { margin-bottom: 0; }
 [hidden] { display: none !important; }
 @media (max-width: 30rem) {
   .page { justify-content: flex-start; padding: 1.25rem .75rem; }
-  .card { padding: 1.75rem 1.25rem 1.5rem; border-radius: 16px; }
+  .card { padding: 1.5rem 1.25rem 1.25rem; border-radius: 16px; }
+  ul.list .button, ul.list button, ul.list .row { max-width: 100%; }
   ul.list li { flex-wrap: wrap; row-gap: .625rem; }
   ul.list li > div { flex: 1 1 12rem; }
   .card.full dl { display: block; }
   .card.full dl dt:not(:first-child) { margin-top: .625rem; }
   ul.list li.stacked > div { flex: 1 1 100%; }
 }
-@media (prefers-reduced-motion: reduce) { * { transition: none !important; } }
+@media (prefers-reduced-motion: reduce) { * { transition: none !important; animation: none !important; } }
 @media (forced-colors: active) { button, .button, .card { border: 1px solid; } }
 `.trim();
 }

@@ -6,6 +6,8 @@ import type { AuthPageFrame } from "../pages/frame.ts";
 import type { AuthTranslator } from "../pages/messages.ts";
 import type { MailedCode, Problem } from "../step/flow.ts";
 
+const mailedDigits = 8;
+
 /** The faults of an address or a code, as a flow keeps them: `refused` with one of these as its method. */
 export const codeFaults = ["invalidAddress", "wrong", "expired", "over"] as const;
 export type CodeFault = (typeof codeFaults)[number];
@@ -67,6 +69,8 @@ export function AddressField(props: {
         type="email"
         autocomplete="email"
         autocapitalize="none"
+        autocorrect="off"
+        dir="ltr"
         spellcheck={false}
         required
         maxlength={254}
@@ -88,7 +92,7 @@ export function AddressForm(props: {
   const { frame, form, address = "", isInvalid } = props;
   const { t } = frame;
   return (
-    <form method="post" action={form.action}>
+    <form method="post" action={form.action} id="address-form">
       <HiddenFields fields={form.fields} />
       <AddressField label={t("code.address")} address={address} isInvalid={isInvalid} autofocus />
       <div class="actions">
@@ -134,7 +138,7 @@ export function CodePage({ frame, view }: { readonly frame: AuthPageFrame; reado
       {mailed && problem?.kind !== "over" && (
         <form method="post" action={form.action}>
           <HiddenFields fields={form.fields} />
-          <CodeField id="code" label={t("code.code")} invalid={invalid} />
+          <CodeField id="code" label={t("code.code")} digits={mailedDigits} invalid={invalid} />
           <div class="actions">
             <button type="submit" id="confirm-code">
               {t("code.submit")}

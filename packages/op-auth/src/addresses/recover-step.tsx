@@ -42,7 +42,7 @@ async function showRecover(at: StepPageRequest): Promise<Response> {
   // A name that was typed on the sign-in page may be an address.
   const address = isInvalid ? flow.typed : parseEmailAddress(flow.typed ?? "")?.address;
   const page = (
-    <Layout {...frame} title={t("recover.title")}>
+    <Layout {...frame} title={t("recover.title")} formId="address-form">
       <div class="head">
         <h1>{t("recover.title")}</h1>
         <p class="muted">{t("recover.text")}</p>

@@ -19,6 +19,7 @@ import { frameOf, type PageRequest } from "../pages/frame.ts";
 import type { SignedInPerson } from "../session/signed-in-person.ts";
 import { reasonToSignInAgain } from "../sign-in/sign-in-state.ts";
 import { signInFor } from "../step/sealed-flow.ts";
+import { findFactorsToPrefer } from "../step/step-request.ts";
 import { mfaAcr, neededFactor } from "../step/second-factor.ts";
 import { approveDevice } from "./approve-device.ts";
 import { ConfirmDevicePage, EnterCodePage } from "./device-pages.tsx";
@@ -157,7 +158,8 @@ async function signInAgain(
   const requirements = { requiredAcr, prompt: [], preferredAcr, maxAgeSeconds };
   if (await lacksSecondFactor(at, session, { clientId: device.clientId, scope }))
     return signInFor(at, pathOf(code), { requiredAcr: mfaAcr });
-  const reason = reasonToSignInAgain(requirements, session.proofs, at.context.arrivedAtMs);
+  const factors = await findFactorsToPrefer(at, requirements, session);
+  const reason = reasonToSignInAgain(requirements, session.proofs, at.context.arrivedAtMs, factors);
   const isSettled = reason !== "required acr" && session.signedInAtMs >= requestedAtMs;
   if (reason === undefined || isSettled) return undefined;
   return signInFor(at, pathOf(code), requiredAcr === undefined ? {} : { requiredAcr });

@@ -13,8 +13,9 @@ import type { AuthTranslator } from "../pages/messages.ts";
 import { isRecovering } from "../step/second-factor.ts";
 import type { StepForm, StepPageRequest } from "../step/step.ts";
 import { findSubject, stepFrame } from "../step/step-request.ts";
-import { CodeField, codeFieldLength } from "./app-setup.tsx";
+import { CodeField, codeFieldLength, totpDigits } from "./app-setup.tsx";
 import { passkeyMethod } from "./passkey-method.tsx";
+import { PasskeyFailure } from "./passkey-parts.tsx";
 import { offeredDays } from "./remembered-device.ts";
 
 interface ProveMoreView {
@@ -91,13 +92,11 @@ function ProveMorePage({ frame, view }: { readonly frame: AuthPageFrame; readonl
             : t(problem.isPasskey ? "factor.refusedPasskey" : "factor.refused")}
         </p>
       )}
-      <p class="note bad" role="alert" data-passkey-failure hidden>
-        {t("factor.refusedPasskey")}
-      </p>
+      <PasskeyFailure t={t} text={t("factor.refusedPasskey")} />
       {factors.totp && (
         <form method="post" action={form.action}>
           <HiddenFields fields={form.fields} />
-          <CodeField id="code" label={t("factor.code")} invalid={invalid} />
+          <CodeField id="code" label={t("factor.code")} digits={totpDigits} invalid={invalid} />
           <Remember t={t} id="remember" days={rememberDays} />
           <div class="actions">
             <button type="submit" id="confirm">
@@ -108,6 +107,11 @@ function ProveMorePage({ frame, view }: { readonly frame: AuthPageFrame; readonl
       )}
       {factors.recoveryCodes && <RecoveryForm t={t} form={form} isOpen={!factors.totp} days={rememberDays} />}
       <div class="actions">
+        {passkey && hasCode && (
+          <p class="or" data-with-passkey hidden>
+            {t("passkey.or")}
+          </p>
+        )}
         {passkey}
         <OtherWays
           frame={frame}

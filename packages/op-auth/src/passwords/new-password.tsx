@@ -1,4 +1,5 @@
 import { mostPasswordCharacters, type PasswordFault } from "@edge-op/shared/secrets/password-policy";
+import type { Child } from "hono/jsx";
 import { describeWait } from "../pages/describe-values.ts";
 import { invalidIf } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
@@ -15,26 +16,32 @@ export function NewPassword({
   min,
   label,
   isInvalid,
+  children,
 }: {
   readonly id: "new" | "repeat";
   readonly min: number;
   readonly label: string;
   readonly isInvalid: boolean;
+  /** A button inside the field. */
+  readonly children?: Child;
 }) {
   return (
     <>
       <label for={id}>{label}</label>
-      <input
-        id={id}
-        name={id}
-        type="password"
-        autocomplete="new-password"
-        required
-        minlength={min}
-        maxlength={1024}
-        {...(id === "new" ? { "aria-describedby": "new-hint" } : {})}
-        {...invalidIf(isInvalid)}
-      />
+      <div class={children === undefined ? "" : "secret-field"}>
+        <input
+          id={id}
+          name={id}
+          type="password"
+          autocomplete="new-password"
+          required
+          minlength={min}
+          maxlength={1024}
+          {...(id === "new" ? { "aria-describedby": "new-hint" } : {})}
+          {...invalidIf(isInvalid)}
+        />
+        {children}
+      </div>
     </>
   );
 }
@@ -53,11 +60,14 @@ export function describeProblem(frame: AuthPageFrame, problem: PasswordProblem, 
   }
 }
 
-/** **A button that shows the passwords of its form as text** (NIST SP 800-63B-4 §3.1.1.2). Hidden without the script of every page (assets.ts). */
+/**
+ * **A button that shows the passwords of its form as text** (NIST SP 800-63B-4 §3.1.1.2): in a `secret-field` short and inside the field. Hidden
+ * without the script of every page (assets.ts).
+ */
 export function ShowPassword({ t }: { readonly t: AuthTranslator }) {
   return (
-    <button type="button" class="link" data-show hidden aria-pressed="false">
-      {t("password.show")}
+    <button type="button" class="link" data-show hidden aria-pressed="false" aria-label={t("password.show")}>
+      {t("password.showShort")}
     </button>
   );
 }

@@ -22,7 +22,7 @@ import { verifyStoredPassword } from "./verify-legacy-password.ts";
  */
 export async function verifyPasswordSignIn(at: StepRequest, form: Form): Promise<SignInResult> {
   const { context, request, browser, authorization } = at;
-  const username = form.get("username") ?? "";
+  const username = readUsername(form);
   const password = form.get("password") ?? "";
   const [attempt, { record, dearestMs }] = await Promise.all([
     reservePasswordAttempt(at, browser, username),
@@ -44,6 +44,11 @@ export async function verifyPasswordSignIn(at: StepRequest, form: Form): Promise
   const { sub, allowed, factors } = record;
   const method = record.hash === undefined ? "temporaryPassword" : "password";
   return { kind: "signed in", proof: { method, sub }, cookies, allowed, factors };
+}
+
+/** The typed name. Keyboards of phones add blanks, which no username begins or ends with. */
+export function readUsername(form: Form): string {
+  return (form.get("username") ?? "").trim();
 }
 
 /** `undefined` once it has ended. */

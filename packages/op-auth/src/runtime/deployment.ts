@@ -1,5 +1,6 @@
 import { type Branding, brandingSettings, readBranding } from "@edge-op/pages/branding";
 import {
+  flag,
   oneOf,
   outOfRange,
   readAll,
@@ -17,6 +18,7 @@ export interface Deployment extends Branding {
   readonly secondFactor: SettingsOf<typeof secondFactorSettings>;
   readonly signUp: SettingsOf<typeof signUpSettings>;
   readonly newBrowser: SettingsOf<typeof browserSettings>["newBrowser"];
+  readonly areProvidersFirst: boolean;
 }
 
 const longestSessionSeconds = 30 * 86_400;
@@ -69,6 +71,13 @@ const browserSettings = {
   }),
 };
 
+const layoutSettings = {
+  areProvidersFirst: flag(
+    "PROVIDERS_FIRST",
+    "The sign-in page shows the upstream providers above the password. `false`: below it.",
+  ),
+};
+
 const signUpSettings = {
   domains: setting("SIGN_UP_DOMAINS", {
     default: "",
@@ -108,6 +117,7 @@ export const pageSettings = {
   ...sessionSettings,
   ...secondFactorSettings,
   ...browserSettings,
+  ...layoutSettings,
   ...signUpSettings,
 };
 
@@ -123,6 +133,7 @@ export function readDeployment(env: DeploymentVariables): Deployment {
     session: readSessionLifetime(env),
     secondFactor: readAll(secondFactorSettings, env),
     ...readAll(browserSettings, env),
+    ...readAll(layoutSettings, env),
     signUp: readAll(signUpSettings, env),
   };
   known.set(env, deployment);

@@ -1,7 +1,8 @@
 import { Layout } from "@edge-op/pages/layout";
 import { Person } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
-import { NoPasskeys } from "../factors/passkey-parts.tsx";
+import { createTranslator } from "@edge-op/pages/translator";
+import { NoPasskeys, PasskeyFailure } from "../factors/passkey-parts.tsx";
 import { passkeyScript } from "../factors/passkey-script.ts";
 import { passkeyRegistrationOptions } from "../factors/register-passkey.ts";
 import { HiddenFields, OtherWays } from "../pages/form-parts.tsx";
@@ -75,9 +76,7 @@ function CreateAccountPage({ frame, view }: { readonly frame: AuthPageFrame; rea
       )}
       {passkeyOptions !== undefined && (
         <>
-          <p class="note bad" role="alert" data-passkey-failure hidden>
-            {t("signUp.passkeyFailed")}
-          </p>
+          <PasskeyFailure t={t} kind="notCreated" text={t("signUp.passkeyFailed")} />
           <noscript>
             <p class="muted small">{t("signUp.noScript")}</p>
           </noscript>
@@ -129,12 +128,16 @@ function PasswordForm(props: {
         <label for="username">{t("signUp.username")}</label>
         <input id="username" name="username" type="text" value={address} autocomplete="username" readonly />
       </div>
-      <NewPassword id="new" min={min} label={t("signUp.password")} isInvalid={props.isWrong} />
+      <NewPassword id="new" min={min} label={t("signUp.password")} isInvalid={props.isWrong}>
+        <ShowPassword t={t} />
+      </NewPassword>
       <p class="muted small" id="new-hint">
         {t("password.hint", { min })}
       </p>
-      <NewPassword id="repeat" min={min} label={t("password.repeat")} isInvalid={props.isWrong} />
-      <ShowPassword t={t} />
+      {/* Who cannot look at what they type repeats it. */}
+      <noscript>
+        <NewPassword id="repeat" min={min} label={t("password.repeat")} isInvalid={props.isWrong} />
+      </noscript>
       <div class="actions">
         <button type="submit" class={passkeyOptions === undefined ? "" : "quiet"} id="create-account">
           {t("signUp.create")}

@@ -77,7 +77,7 @@ async function newcomerPage(at: StepPageRequest, frame: AuthPageFrame, { note, .
   const newcomer = newcomerOf(flow);
   const address = flow.typed ?? newcomer?.address.address ?? authorization?.request.loginHint ?? "";
   return (
-    <Layout {...frame} title={t("signUp.title")}>
+    <Layout {...frame} title={t("signUp.title")} formId="newcomer">
       <div class="head">
         {client && <ClientMark name={client.name} logoUri={client.logoUri} />}
         <h1>{t("signUp.title")}</h1>
@@ -86,7 +86,7 @@ async function newcomerPage(at: StepPageRequest, frame: AuthPageFrame, { note, .
         </p>
       </div>
       {note}
-      <form method="post" action={form.action}>
+      <form method="post" action={form.action} id="newcomer">
         <HiddenFields fields={form.fields} />
         <NameField
           label={t("signUp.name")}
@@ -100,14 +100,13 @@ async function newcomerPage(at: StepPageRequest, frame: AuthPageFrame, { note, .
           </button>
         </div>
       </form>
-      <div class="actions">
-        <OtherWays
-          frame={frame}
-          form={form}
-          ways={[{ name: "account", value: "existing", id: "has-account", text: t("signUp.hasAccount") }]}
-          canCancel={client !== undefined}
-        />
-      </div>
+      <OtherWays
+        frame={frame}
+        form={form}
+        formId="newcomer"
+        ways={[{ name: "account", value: "existing", id: "has-account", text: t("signUp.hasAccount") }]}
+        canCancel={client !== undefined}
+      />
     </Layout>
   );
 }

@@ -39,9 +39,12 @@ function signUpState({ flow, policy }: StepInput): StepState {
  */
 async function submitSignUp(at: StepRequest, form: Form): Promise<StepResult> {
   if (form.get("cancel") !== undefined) return { kind: "refuse", code: "access_denied", reason: "person-denied" };
-  if (form.get("account") === "existing") return { kind: "done", marks: { hasAccount: true, newcomer: undefined } };
   const { flow } = at;
   const typed = form.get("address");
+  if (form.get("account") === "existing") {
+    const marks = { hasAccount: true, newcomer: undefined };
+    return { kind: "done", marks, typed: typed?.trim().slice(0, 254) };
+  }
   if (typed !== undefined) return readNewcomer(at, form, typed.trim().slice(0, 254));
   const newcomer = newcomerOf(flow);
   const { mailed } = flow.marks;

@@ -28,6 +28,8 @@ export interface Flow {
   readonly typed?: string | undefined;
   /** Why the page is shown again. */
   readonly problem?: Problem | undefined;
+  /** The page to which the problem belongs: any other one that is opened with this flow has none. */
+  readonly problemAt?: string | undefined;
 }
 
 export type Purpose =
@@ -98,6 +100,8 @@ export interface LinkMark {
   readonly sub: string;
   readonly upstreamId: string;
   readonly provider: string;
+  /** The person's address there, with which the account was found. Absent in a flow of the previous release. */
+  readonly address?: string | undefined;
 }
 
 export type Problem =

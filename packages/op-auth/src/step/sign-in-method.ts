@@ -42,6 +42,10 @@ export interface SignInMethodView {
   readonly account: User | undefined;
   /** The name typed before, or the client's `login_hint`. */
   readonly username: string | undefined;
+  /** The form for the password, if the page has one: buttons of other methods are part of it, so that what was typed is kept. */
+  readonly formId?: string | undefined;
+  /** The button beside the password, for a person who has forgotten it. */
+  readonly forgotten?: Child | undefined;
   /** Whether an attempt by this method was just refused. */
   readonly isRefused: boolean;
   /** Whether the page offers another method above this one. */

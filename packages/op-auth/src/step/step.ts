@@ -128,6 +128,7 @@ export type StepResult =
       /** The previous proofs and the previous session are void. */
       readonly isAnew?: boolean;
       readonly marks?: Marks;
+      readonly typed?: string | undefined;
       readonly cookies?: readonly string[];
       /** The access that the person has allowed the client, if it was read with their credential. */
       readonly allowed?: readonly string[] | undefined;
@@ -144,7 +145,12 @@ export type StepResult =
       readonly typed?: string | undefined;
       readonly marks?: Marks;
     }
-  | { readonly kind: "go to"; readonly step: StepName; readonly marks?: Marks }
+  | {
+      readonly kind: "go to";
+      readonly step: StepName;
+      readonly marks?: Marks;
+      readonly typed?: string | undefined;
+    }
   /** The person continues at another provider, and comes back in another request. */
   | { readonly kind: "leave"; readonly location: string }
   | Refusal;

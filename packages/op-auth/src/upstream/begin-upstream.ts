@@ -4,6 +4,7 @@ import { log } from "@edge-op/shared/runtime/log";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
 import type { PageRequest } from "../pages/frame.ts";
 import type { Detour, SignInResult } from "../step/sign-in-method.ts";
+import { pathOf } from "../step/sealed-flow.ts";
 import type { StepRequest } from "../step/step.ts";
 import { upstreamKinds } from "./kinds.ts";
 import { authorizationUrl } from "./openid.ts";
@@ -16,7 +17,7 @@ const awayMs = 30 * 60_000;
 /** **Sends a person to an upstream provider** to sign in, for this flow in this browser. Cost: that of {@link leaveForUpstream}. */
 export async function beginUpstream(at: StepRequest, form: Form): Promise<SignInResult | Detour> {
   const upstream = await at.isolate.upstreams.find(at.context, form.get("upstream") ?? "");
-  return upstream === undefined ? { kind: "refused" } : leaveFor(at, upstream, form, at.flow.typed);
+  return upstream === undefined ? { kind: "refused" } : leaveFor(at, upstream, form, form.get("username")?.trim() || at.flow.typed);
 }
 
 /** The same for a provider that is known. */
@@ -26,7 +27,9 @@ export async function leaveFor(
   form: Form,
   typed: string | undefined,
 ): Promise<Detour> {
-  const f = form.get("f") ?? new URL(at.request.url).searchParams.get("f") ?? "";
+  // Whoever comes back without a sign-in finds what they typed.
+  const path = await pathOf(at, { ...at.flow, typed: typed?.slice(0, 256), problem: undefined }, at.browser, "sign-in");
+  const f = new URL(path, at.context.settings.issuer).searchParams.get("f") ?? "";
   const location = await leaveForUpstream(at, upstream, {
     purpose: { f },
     isFresh: await mustBeFresh(at),
