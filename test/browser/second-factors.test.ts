@@ -55,11 +55,9 @@ describe("second factors, 390×844 and 1280×900", () => {
     await show("account-add-app");
     const key = await keyOf(page);
     await page.fill("#code", "000000");
-    await page.click("#add-app");
     await page.waitForSelector("#problem");
     await show("account-add-app-wrong");
     await page.fill("#code", await codeOf(key));
-    await page.click("#add-app");
     await page.waitForSelector("#make-codes");
     await show("account-make-codes");
     expect(await page.locator(".note.good").count()).toBe(1);
@@ -81,7 +79,6 @@ describe("second factors, 390×844 and 1280×900", () => {
     await page.waitForSelector("#code");
     await show("prove-more");
     await page.fill("#code", "000000");
-    await page.click("#confirm");
     await page.waitForSelector("#problem");
     await show("prove-more-wrong");
     await page.click("details summary");
@@ -97,7 +94,6 @@ describe("second factors, 390×844 and 1280×900", () => {
     await page.goto(`${application.origin}/login`);
     await signIn(page, username);
     await page.fill("#code", await codeOf(key, 1));
-    await page.click("#confirm");
     await page.waitForSelector("#allow");
     await page.click("#allow");
     expect(await page.textContent("#greeting")).toBe("Hello, Mo Example");
@@ -110,7 +106,6 @@ describe("a client that requires two factors", () => {
     const page = await beginEnrolment("enrol");
     await see(page, "enrol");
     await page.fill("#code", await codeOf(await keyOf(page)));
-    await page.click("#add-app");
     await page.waitForSelector("#codes");
     await see(page, "first-codes");
     await page.context().close();
