@@ -71,7 +71,7 @@ p { margin: .375rem 0 0; }
 .mark { width: 48px; height: 48px; margin: 0 auto .625rem; display: flex; align-items: center; justify-content: center; border-radius: 14px; background: color-mix(in srgb, var(--brand-text) ${tint * 100}%, var(--card)); color: var(--brand-text); font-size: 1.375rem; font-weight: 650; }
 .mark.logo { width: auto; min-width: 48px; max-width: 12rem; background: none; }
 .mark img { position: relative; display: block; min-width: 48px; max-width: 100%; height: 48px; border: 1px solid var(--line); border-radius: 14px; object-fit: contain; }
-.mark.letter { flex: none; width: 1.5rem; height: 1.5rem; margin: 0; margin-inline-end: .625rem; border-radius: 6px; font-size: .875rem; }
+.mark.letter { flex: none; width: 1.5rem; height: 1.5rem; margin: 0; margin-inline-end: .5rem; border-radius: 6px; font-size: .875rem; }
 .mark img::after { content: attr(alt); position: absolute; inset: -1px; display: flex; border-radius: 14px; align-items: center; justify-content: center; background: color-mix(in srgb, var(--brand-text) ${tint * 100}%, var(--card)); }
 label { display: block; margin: .75rem 0 .25rem; font-size: .9375rem; font-weight: 550; }
 input[type=text], input[type=email], input[type=password], input[type=datetime-local] { width: 100%; min-height: 2.75rem; padding: .5rem .875rem; font: inherit; color: inherit; background: var(--field); border: 1px solid var(--field-line); border-radius: 10px; }
@@ -109,19 +109,21 @@ a { color: var(--brand-text); text-underline-offset: .2em; }
 .row { display: flex; gap: .625rem; }
 .row.wrap { flex-wrap: wrap; }
 .stack { display: flex; flex-direction: column; align-items: stretch; gap: .625rem; }
+.ways + .links { margin-top: 0; }
 .ways { display: flex; flex-wrap: wrap; justify-content: center; gap: 0 .75rem; margin-top: .75rem; }
 .providers { display: flex; flex-wrap: wrap; gap: .625rem; }
-.providers button { flex: 1 1 8rem; width: auto; }
-.credentials { display: grid; grid-template-columns: minmax(0, 1fr) auto; column-gap: 1rem; }
+.providers button { flex: 1 1 8rem; width: auto; padding-inline: .625rem; font-size: .9375rem; }
+.credentials { display: grid; grid-template-columns: max-content minmax(0, 1fr); column-gap: 1rem; }
 .credentials > * { grid-column: 1 / -1; }
 .credentials > label[for=password] { grid-area: 3 / 1; }
-.credentials > #forgot { grid-area: 3 / 2; align-self: end; padding-inline: 0; }
+.credentials > label:first-of-type { margin-top: 0; }
+.credentials > #forgot { grid-area: 3 / 2; place-self: end; padding-inline: 0; text-align: end; }
 .credentials > .secret-field { grid-row: 4; }
 .credentials > #sign-in { grid-row: 5; margin-top: 1.125rem; }
 .secret-field { position: relative; }
 .secret-field input { padding-inline-end: 6.5rem; }
 .secret-field button.link { position: absolute; inset-block: 1px; inset-inline-end: .875rem; }
-.or { display: flex; align-items: center; gap: .75rem; margin: .75rem 0; color: var(--muted); font-size: .875rem; }
+.or { display: flex; align-items: center; gap: .75rem; margin: .5rem 0; color: var(--muted); font-size: .875rem; }
 .or::before, .or::after { content: ""; flex: 1; height: 1px; background: var(--line); }
 .note { margin: 0 0 1.25rem; padding: .75rem 1rem; border-radius: 10px; font-size: .9375rem; }
 .note.source { border: 1px solid var(--line); overflow-wrap: anywhere; }

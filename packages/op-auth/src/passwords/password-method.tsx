@@ -10,7 +10,8 @@ export const passwordMethod: SignInMethod = {
   name: "password",
   proofMethods: ["password", "temporaryPassword"],
   acrValues: acrValuesOf("password"),
-  field: "password",
+  // An empty field is none, and an address that leads to a provider needs no password.
+  field: "username",
   scripts: [],
   placement: "fields",
   async render({ context, isolate }, view) {
