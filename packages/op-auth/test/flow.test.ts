@@ -502,7 +502,13 @@ describe("the next step", () => {
     ["a preferred acr", flow, withPasskey, { preferredAcr: ["phr"] }, "sign-in"],
     ["a preferred acr, silently", flow, withPasskey, { preferredAcr: ["phr"], prompt: ["none"] }, "finish"],
     ["a preferred acr out of reach", flow, allowed, { preferredAcr: ["phr"] }, "finish"],
-    ["a preferred acr out of reach, with max_age", flow, allowed, { preferredAcr: ["phr"], maxAgeSeconds: 60 }, "sign-in"],
+    [
+      "a preferred acr out of reach, with max_age",
+      flow,
+      allowed,
+      { preferredAcr: ["phr"], maxAgeSeconds: 60 },
+      "sign-in",
+    ],
     ["a preferred acr that was not reached", fresh, allowed, { preferredAcr: ["phr"] }, "finish"],
     ["an essential acr", flow, allowed, { requiredAcr: ["mfa"] }, "sign-in"],
     [
@@ -580,7 +586,11 @@ describe("a page that is days old, such as a bookmark", () => {
     for (const path of [page, page.replace("/sign-in?", "/restart?")]) {
       const response = await browser.get(path);
       const html = await response.text();
-      expect([response.status, html.includes("Go back to the application"), html.includes(link)]).toEqual([400, true, true]);
+      expect([response.status, html.includes("Go back to the application"), html.includes(link)]).toEqual([
+        400,
+        true,
+        true,
+      ]);
     }
   });
 });

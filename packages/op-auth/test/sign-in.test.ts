@@ -77,10 +77,13 @@ describe("signing in", () => {
     expect(sentToClient(await browser.allow(locationOf(await browser.signIn(page)))).code).toBeDefined();
   });
 
-  it.each([" alice", "alice ", "\u00a0alice", "alice\n"])("a blank beside the name is no part of it: %j", async (name) => {
-    const browser = fixtures.browser();
-    expect(locationOf(await browser.signIn(await browser.pageOf(), name))).toMatch(/consent\?f=/);
-  });
+  it.each([" alice", "alice ", "\u00a0alice", "alice\n"])(
+    "a blank beside the name is no part of it: %j",
+    async (name) => {
+      const browser = fixtures.browser();
+      expect(locationOf(await browser.signIn(await browser.pageOf(), name))).toMatch(/consent\?f=/);
+    },
+  );
 
   it("usernames are case-insensitive", async () => {
     const browser = fixtures.browser();

@@ -16,15 +16,7 @@ export function LanguageSwitch(props: {
   const others = languages.filter((other) => other !== language);
   const inForm = formId === undefined ? {} : { form: formId, formnovalidate: true };
   const buttons = others.map((other) => (
-    <button
-      type="submit"
-      class="link"
-      name="language"
-      value={other}
-      lang={other}
-      id={`language-${other}`}
-      {...inForm}
-    >
+    <button type="submit" class="link" name="language" value={other} lang={other} id={`language-${other}`} {...inForm}>
       {describeLanguage(other).name}
     </button>
   ));

@@ -34,7 +34,19 @@ interface LayoutProps extends PageFrame {
 
 /** **The layout of every page**: the deployment's name and logo above one card. Every page works without its script. */
 export function Layout(props: LayoutProps) {
-  const { t, branding, location, title, scripts = [], submitsOnce = true, wide, nav, account, children, formId } = props;
+  const {
+    t,
+    branding,
+    location,
+    title,
+    scripts = [],
+    submitsOnce = true,
+    wide,
+    nav,
+    account,
+    children,
+    formId,
+  } = props;
   const styleSheet = props.styleSheet ?? assetUrl(branding, "style.css");
   return (
     <>

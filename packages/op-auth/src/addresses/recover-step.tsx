@@ -63,7 +63,7 @@ async function submitRecover(at: StepRequest, form: Form): Promise<StepResult> {
   if (form.get("cancel") !== undefined) return { kind: "refuse", code: "access_denied", reason: "person-denied" };
   const { mailed } = at.flow.marks;
   const typed = form.get("address");
-  if (typed !== undefined) return (await leaveByDomain(at, form, { typed })) ?? sendTo(at, typed);
+  if (typed !== undefined) return (await leaveByDomain(at, { typed })) ?? sendTo(at, typed);
   if (mailed?.purpose !== "recover" || form.get("other") !== undefined) {
     return { kind: "go to", step: "recover", marks: { mailed: undefined } };
   }

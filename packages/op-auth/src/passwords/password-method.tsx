@@ -21,7 +21,7 @@ export const passwordMethod: SignInMethod = {
   async verify(at, form) {
     const typed = readUsername(form);
     const isOffered = (form.get("password") ?? "") === "";
-    return (await leaveByDomain(at, form, { typed, isOffered })) ?? verifyPasswordSignIn(at, form);
+    return (await leaveByDomain(at, { typed, isOffered })) ?? verifyPasswordSignIn(at, form);
   },
 };
 

@@ -136,7 +136,9 @@ function Parts({ frame, view }: Props) {
   const or = frame.t("upstream.or");
   const below = last.length > 0 && fields.length > 0 && first.length === 0;
   // Buttons of a script alone are hidden until it runs.
-  const hidden = last.every(({ method }) => method.scripts.length > 0) ? { "data-with-passkey": true, hidden: true } : {};
+  const hidden = last.every(({ method }) => method.scripts.length > 0)
+    ? { "data-with-passkey": true, hidden: true }
+    : {};
   const show = (some: readonly SignInPart[]) =>
     some.length > 0 && <div class="stack">{some.map(({ element }) => element)}</div>;
   return (

@@ -2,13 +2,7 @@ import { findAuthentication, isSupportedAcr, upstreamMethods } from "@edge-op/pr
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import type { Factors } from "@edge-op/shared/users/factors";
 import { isProvenIn } from "../step/flow.ts";
-import {
-  hasFreshProof,
-  isPreferenceOpen,
-  isRecovering,
-  methodToReach,
-  neededFactor,
-} from "../step/second-factor.ts";
+import { hasFreshProof, isPreferenceOpen, isRecovering, methodToReach, neededFactor } from "../step/second-factor.ts";
 import type { Policy, StepInput, StepState } from "../step/step.ts";
 
 /**

@@ -66,7 +66,7 @@ async function readNewcomer(at: StepRequest, form: Form, typed: string): Promise
   const address = parseEmailAddress(typed);
   if (address === undefined) return again("invalidAddress");
   if (!isDomainAllowed(at.context, address)) return again("domain");
-  return (await leaveByDomain(at, form, { typed })) ?? sendCode(at, { name, address });
+  return (await leaveByDomain(at, { typed })) ?? sendCode(at, { name, address });
 }
 
 async function sendCode(at: StepRequest, { name, address }: Newcomer): Promise<StepResult> {

@@ -49,7 +49,16 @@ function UpstreamButtons({
     const { children, ...label } = shown;
     const id = `upstream-${upstreamId}`;
     return (
-      <button type="submit" class="quiet" name="upstream" value={upstreamId} id={id} form={formId} formnovalidate {...label}>
+      <button
+        type="submit"
+        class="quiet"
+        name="upstream"
+        value={upstreamId}
+        id={id}
+        form={formId}
+        formnovalidate
+        {...label}
+      >
         <span class="mark letter" aria-hidden="true">
           {[...name][0]?.toUpperCase()}
         </span>
