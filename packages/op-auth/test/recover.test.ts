@@ -172,7 +172,7 @@ describe("NIST SP 800-63B-4 §4.2.2.2: recovery is never weaker than signing in"
     await authEnv.DB.prepare("DELETE FROM user_passwords WHERE sub = 'alice'").run();
     const page = await afterCode();
     const html = await (await browser.get(page)).text();
-    expect(html).toContain("ask your administrator");
+    expect(html).toContain("Ask your administrator");
     expect(html).not.toContain('name="code"');
     const skipped = page.replace("prove-more", "set-password");
     expect(stepOf(locationOf(await browser.once(skipped)))).toBe("prove-more");

@@ -126,6 +126,7 @@ export function CodeField(props: {
   readonly id: string;
   readonly label: string;
   readonly invalid: Readonly<Record<string, string>>;
+  readonly autofocus?: boolean;
 }) {
   return (
     <>
@@ -136,7 +137,7 @@ export function CodeField(props: {
         type="text"
         inputmode="numeric"
         autocomplete="one-time-code"
-        autofocus
+        autofocus={props.autofocus ?? true}
         required
         maxlength={codeFieldLength}
         {...props.invalid}

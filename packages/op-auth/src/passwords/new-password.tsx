@@ -15,11 +15,13 @@ export function NewPassword({
   min,
   label,
   isInvalid,
+  autofocus = false,
 }: {
   readonly id: "new" | "repeat";
   readonly min: number;
   readonly label: string;
   readonly isInvalid: boolean;
+  readonly autofocus?: boolean;
 }) {
   return (
     <>
@@ -32,6 +34,7 @@ export function NewPassword({
         required
         minlength={min}
         maxlength={1024}
+        autofocus={autofocus}
         {...(id === "new" ? { "aria-describedby": "new-hint" } : {})}
         {...invalidIf(isInvalid)}
       />
