@@ -227,6 +227,32 @@ describe("a code that is not accepted", () => {
     expect(await problemAfter(again, mailed.code)).toContain("too many wrong codes");
   });
 
+  /** The text of an element of a page. */
+  async function textAt(page: string, id: string): Promise<string> {
+    const html = await (await browser.once(page)).text();
+    return new RegExp(`id="${id}"[^>]*>([^<]+)<`).exec(html)?.[1]?.trim() ?? "";
+  }
+
+  it("another code is said to be sent; where none is, the one before it is said to be valid, and is", async () => {
+    let page = await codePage();
+    expect(await textAt(page, "sent-another")).toBe("");
+    for (let sent = 0; sent < 2; sent += 1) {
+      page = await follow(browser, page, { again: "1" });
+      expect(await textAt(page, "sent-another")).toContain("another code has been sent to it");
+    }
+    page = await follow(browser, page, { again: "1" });
+    expect(await textAt(page, "problem")).toContain("is still valid");
+    expect(stepOf(await follow(browser, page, { code: mailed.code }))).toBe("set-password");
+  });
+
+  it("five wrong ones lead to a button to start again", async () => {
+    let page = await codePage();
+    for (let wrong = 0; wrong < 4; wrong += 1) page = await follow(browser, page, { code: mailed.wrongCode });
+    expect(await textAt(page, "restart")).toBe("");
+    page = await follow(browser, page, { code: mailed.wrongCode });
+    expect(await textAt(page, "restart")).toBe("Start again");
+  });
+
   it("four wrong codes leave room for the right one", async () => {
     const page = await codePage();
     for (let attempt = 0; attempt < 4; attempt += 1) {
