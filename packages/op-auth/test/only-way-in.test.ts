@@ -70,6 +70,15 @@ describe("after a sign-up by passkey", () => {
   });
 });
 
+it("a person with one provider is told so at the account page", async () => {
+  await browser.signInWhole();
+  await seedUpstream();
+  await run("DELETE FROM user_passwords WHERE sub = 'alice'");
+  const row = "('idp', 'https://idp.example.net', 'there', 'alice', 'there', 0)";
+  await run(`INSERT INTO user_identities (upstream_id, issuer, subject, sub, label, created_at_ms) VALUES ${row}`);
+  expect(await html("/account")).toMatch(/id="only-way-in">You sign in with one provider[^<]*<a href="#add-passkey">/);
+});
+
 describe("the first sign-in by a passkey that was stored otherwise", () => {
   let passkey: SoftwarePasskey;
   beforeEach(async () => {
