@@ -70,8 +70,8 @@ describe("second factors, 390×844 and 1280×900", () => {
     expect(codes).toHaveLength(8);
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
     await page.click("#copy");
-    await page.waitForFunction(() => document.getElementById("copied")?.textContent !== "");
-    expect(await page.evaluate(() => navigator.clipboard.readText())).toContain(codes.join("\n"));
+    await page.waitForSelector("#copied:not(:empty)");
+    expect(await page.evaluate<string>("navigator.clipboard.readText()")).toContain(codes.join("\n"));
     expect(await page.isVisible("#print")).toBe(true);
     await page.click("#done");
     await page.waitForSelector("#add-app");

@@ -1,6 +1,6 @@
 /**
- * **What leads back in**, for each kind of account and each loss: the table of docs/operating/second-factors.md. A person tries what they still have, in
- * the order in which they would.
+ * **What leads back in**, for each kind of account and each loss: the table of docs/operating/second-factors.md. A person tries what they still
+ * have, in the order in which they would.
  */
 
 import { describe, expect, it } from "vitest";

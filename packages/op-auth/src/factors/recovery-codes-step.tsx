@@ -128,8 +128,8 @@ async function pageCodes(at: StepRequest): Promise<PageCodes | undefined> {
 }
 
 /**
- * **Stores the codes of the page**, in place of those from before, or another passkey, or leaves everything as it is. A repeated form changes nothing. Cost: 1 D1 call,
- * then 1 beside the calls that follow, and tell-person.ts.
+ * **Stores the codes of the page**, in place of those from before, or another passkey, or leaves everything as it is. A repeated form changes
+ * nothing. Cost: 1 D1 call, then 1 beside the calls that follow, and tell-person.ts.
  */
 async function submitRecoveryCodes(at: StepRequest, form: Form): Promise<StepResult> {
   const { context } = at;

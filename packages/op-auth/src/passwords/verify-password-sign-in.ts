@@ -16,7 +16,8 @@ import { verifyStoredPassword } from "./verify-legacy-password.ts";
 
 /**
  * **Verifies a sign-in by password.** An unknown user, a user without a password and a wrong password have the same result after the same work; a
- * suspended user too, unless the password is right: who knows it is told, so that they do not reset it and wait. A temporary password proves nothing but that its person may set another one (second-factor.ts).
+ * suspended user too, unless the password is right: who knows it is told why. A temporary password proves nothing but that its person may set
+ * another one (second-factor.ts).
  * Cost: 2 object calls and 1 D1 call, beside each other, then 1 password hash (password-hash.ts). A correct attempt is released in the background; a
  * wrong one costs 1 object call more.
  */
