@@ -66,6 +66,11 @@ describe("second factors, 390×844 and 1280×900", () => {
     await show("account-codes");
     const codes = await page.locator("#codes li").allInnerTexts();
     expect(codes).toHaveLength(8);
+    await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.click("#copy");
+    await page.waitForSelector("#copied:not(:empty)");
+    expect(await page.evaluate<string>("navigator.clipboard.readText()")).toContain(codes.join("\n"));
+    expect(await page.isVisible("#print")).toBe(true);
     await page.click("#done");
     await page.waitForSelector("#add-app");
     await show("account-with-app");
@@ -83,6 +88,11 @@ describe("second factors, 390×844 and 1280×900", () => {
     await show("prove-more-wrong");
     await page.click("details summary");
     await show("prove-more-recovery");
+    await page.fill("#recovery-code", codes[0]!.slice(0, -1));
+    await page.click("#confirm-recovery");
+    await page.waitForSelector("#recovery-code[aria-invalid]:focus");
+    expect(await page.inputValue("#recovery-code")).toBe(codes[0]!.slice(0, -1));
+    await show("prove-more-recovery-wrong");
     await page.fill("#recovery-code", codes[0]!.toLowerCase());
     await page.click("#confirm-recovery");
     await page.waitForSelector("#codes");

@@ -68,8 +68,11 @@ describe("a newcomer, 390×844 and 1280×900", () => {
     await show("create-account");
     await addAuthenticator(context, page);
     await page.click("#create-passkey");
-    await page.waitForSelector("#allow");
+    await page.waitForSelector("#second-passkey:visible");
     expect(taps).toBe(3);
+    await show("keep-a-way-back");
+    await page.click("#later");
+    await page.waitForSelector("#allow");
     await page.click("#allow");
     expect(await page.textContent("#greeting")).toBe(`Hello, ${name}`);
     expect(JSON.parse((await page.textContent("#claims")) ?? "")).toMatchObject({ acr: "phr", email: address });
@@ -145,6 +148,7 @@ describe("a newcomer, 390×844 and 1280×900", () => {
     await page.waitForSelector("#create-passkey");
     await addAuthenticator(context, page);
     await page.click("#create-passkey");
+    await page.click("#later");
     await page.waitForSelector("#add-passkey");
     expect(await page.textContent("main")).toContain("Maria Muster");
     await page.goto(link);

@@ -55,6 +55,7 @@ import { submitScript } from "./authorization/respond-to-client.tsx";
 import { deviceAuthorizationEndpoint } from "./device/device-authorization-endpoint.ts";
 import { decideDevice, showDevice } from "./device/device-endpoint.tsx";
 import { userCodeScript } from "./device/device-pages.tsx";
+import { recoveryCodesScript } from "./factors/recovery-code-list.tsx";
 import { authorizeEndpoint } from "./flow/authorize-endpoint.ts";
 import { restartFlow, returnToStep, showStep, submitStep } from "./flow/serve-step.ts";
 import { steps } from "./flow/steps.ts";
@@ -73,6 +74,7 @@ import { type AfterReturn, postedCallback, upstreamCallback } from "./upstream/u
 const pageScripts = [
   ...signInMethods.flatMap(({ scripts }) => scripts),
   submitScript,
+  recoveryCodesScript,
   userCodeScript,
   frontChannelScript,
 ];

@@ -68,6 +68,7 @@ describe("an authenticator app", () => {
     const app = await AuthenticatorApp.register("alice");
     const again = locationOf(await browser.get("/account/apps"));
     expect(stepOf(again)).toBe("sign-in");
+    expect(await (await browser.get(again)).text()).toContain("a recent sign-in with two factors");
     const second = locationOf(await browser.signIn(again));
     expect(stepOf(second)).toBe("prove-more");
     expect(locationOf(await browser.submit(second, { code: await app.code() }))).toBe("/account/apps");

@@ -112,8 +112,9 @@ describe("a newcomer", () => {
     const create = await proven();
     expect([await countRows("users"), await countRows("user_addresses")]).toEqual([known, 1]);
     const { passkey, credential } = await SoftwarePasskey.create(await html(create));
-    const response = await postOnce(browser, create, { credential });
-    expect(sentToClient(response).code).toBeDefined();
+    const offered = await follow(browser, create, { credential });
+    expect(stepOf(offered)).toBe("recovery-codes");
+    expect(sentToClient(await postOnce(browser, offered, { codes: "later" })).code).toBeDefined();
     const person = await authEnv.DB.prepare("SELECT * FROM users WHERE username = ?1").bind(address).first();
     expect(JSON.parse(String(person!["claims"]))).toMatchObject({ name, email: address, email_verified: true });
     const row = await authEnv.DB.prepare("SELECT * FROM user_addresses WHERE sub = ?1").bind(person!["sub"]).first();
@@ -169,9 +170,10 @@ describe("a newcomer", () => {
     ["too short", { new: "short", repeat: "short" }],
     ["that differ", { new: chosen, repeat: "another long secret" }],
     ["of their own words", { new: "nina@example.com!", repeat: "nina@example.com!" }],
-  ])("passwords %s are refused, and nobody is inserted", async (_, fields) => {
+  ])("passwords %s are refused, the field has the focus, and nobody is inserted", async (_, fields) => {
     const page = await follow(browser, await proven(), fields);
-    expect((await browser.get(page)).status).toBe(400);
+    const response = await browser.get(page);
+    expect([response.status, /<input id="new"[^>]* autofocus/.test(await response.text())]).toEqual([400, true]);
     expect(await countRows("users")).toBe(known);
   });
 });
@@ -351,7 +353,8 @@ describe("the way to sign in", () => {
     expect(text).not.toContain('name="new"');
     expect((await browser.get(await follow(browser, create, password))).status).toBe(400);
     const { credential } = await SoftwarePasskey.create(text);
-    expect(sentToClient(await postOnce(browser, create, { credential })).code).toBeDefined();
+    const offered = await follow(browser, create, { credential });
+    expect(sentToClient(await postOnce(browser, offered, { codes: "later" })).code).toBeDefined();
   });
 
   it("a setting that changes meanwhile counts", async () => {

@@ -21,6 +21,7 @@ import { DataSection } from "./download-data.tsx";
 import { FactorsSection } from "./factors-section.tsx";
 import { IdentitiesSection } from "./identities.tsx";
 import { NameSection } from "./name-section.tsx";
+import { OnlyWayIn } from "./only-way-in.tsx";
 
 export interface AccountView {
   readonly user: User;
@@ -73,6 +74,7 @@ export function AccountPage({ frame, view }: Props) {
         <Person name={name} text={t("account.signedInAs", { user: name })} />
       </div>
       <Notices t={t} notice={view.notice} />
+      <OnlyWayIn frame={frame} ways={{ ...view, isMailable: isMailable(view) }} />
       <PasskeySignal signal={view.signal} />
       <NameSection t={t} user={view.user} formToken={view.formToken} canChange={view.canChangeName} />
       <AddressSection t={t} view={view} />
@@ -104,6 +106,10 @@ export function AccountPage({ frame, view }: Props) {
       </p>
     </Layout>
   );
+}
+
+function isMailable({ addresses, canChangeAddress }: AccountView): boolean {
+  return canChangeAddress && addresses.length > 0;
 }
 
 /** At most one notice is visible: the script hides the notice of the last action before it shows a failure. */

@@ -7,8 +7,8 @@ import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import { findFactors } from "@edge-op/shared/users/factors";
 import type { Child } from "hono/jsx";
 import { saveRecoveryCodes } from "../factors/factor-store.ts";
+import { RecoveryCodeList, recoveryCodesScript } from "../factors/recovery-code-list.tsx";
 import { makeRecoveryCodes } from "../factors/recovery-codes.ts";
-import { RecoveryCodeList } from "../factors/recovery-codes-step.tsx";
 import { type AuthPageFrame, frameOf, type PageRequest } from "../pages/frame.ts";
 import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
 import { writeAs } from "../session/write-as.ts";
@@ -91,7 +91,7 @@ function CodesPage(props: {
   readonly children?: Child;
 }) {
   return (
-    <Layout {...props.frame} title={props.title} account>
+    <Layout {...props.frame} title={props.title} scripts={[recoveryCodesScript]} account>
       {props.isAfterApp && (
         <p class="note good" role="status">
           {props.frame.t("account.appAdded")}

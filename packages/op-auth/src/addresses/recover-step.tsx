@@ -34,7 +34,8 @@ async function showRecover(at: StepPageRequest): Promise<Response> {
   const options = { ...respondingTo(problem), formLeaves: await formLeaves(at) };
   const { mailed } = flow.marks;
   if (mailed?.purpose === "recover") {
-    const view = { form, mailed, problem, canCancel: authorization !== undefined };
+    const nowMs = context.arrivedAtMs;
+    const view = { form, mailed, problem, canCancel: authorization !== undefined, nowMs, restart };
     return respondPage(<CodePage frame={frame} view={view} />, options);
   }
   const { t } = frame;
@@ -67,17 +68,19 @@ async function submitRecover(at: StepRequest, form: Form): Promise<StepResult> {
   if (mailed?.purpose !== "recover" || form.get("other") !== undefined) {
     return { kind: "go to", step: "recover", marks: { mailed: undefined } };
   }
-  return form.get("again") === undefined ? judge(at, mailed, form.get("code") ?? "") : sendTo(at, mailed.address);
+  return form.get("again") === undefined
+    ? judge(at, mailed, form.get("code") ?? "")
+    : sendTo(at, mailed.address, mailed);
 }
 
-async function sendTo(at: StepRequest, typed: string): Promise<StepResult> {
+async function sendTo(at: StepRequest, typed: string, previous?: MailedCode): Promise<StepResult> {
   const { context, browser, flow } = at;
   const address = parseEmailAddress(typed);
   const again = { kind: "again", typed: typed.slice(0, 254) } as const;
   if (address === undefined) return { ...again, problem: { kind: "refused", method: "invalidAddress" } };
   const { language } = stepFrame(at).t;
   const owner = { browser, id: flow.fid };
-  const requested = await requestCode(at, owner, { purpose: "recover", address, language });
+  const requested = await requestCode(at, owner, { purpose: "recover", address, language, previous });
   if (requested.kind === "throttled") {
     const untilMs = context.arrivedAtMs + requested.seconds * 1000;
     return { ...again, problem: { kind: "throttled", untilMs } };

@@ -129,6 +129,7 @@ export function CodeField(props: {
   readonly label: string;
   readonly digits: number;
   readonly invalid: Readonly<Record<string, string>>;
+  readonly autofocus?: boolean;
 }) {
   return (
     <>
@@ -141,8 +142,8 @@ export function CodeField(props: {
         inputmode="numeric"
         enterkeyhint="go"
         autocomplete="one-time-code"
-        data-digits={props.digits}
-        autofocus
+          data-digits={props.digits}
+          autofocus={props.autofocus ?? true}
         required
         maxlength={codeFieldLength}
         {...props.invalid}

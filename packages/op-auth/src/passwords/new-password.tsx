@@ -17,6 +17,7 @@ export function NewPassword({
   label,
   isInvalid,
   children,
+  autofocus = false,
 }: {
   readonly id: "new" | "repeat";
   readonly min: number;
@@ -24,6 +25,7 @@ export function NewPassword({
   readonly isInvalid: boolean;
   /** A button inside the field. */
   readonly children?: Child;
+  readonly autofocus?: boolean;
 }) {
   return (
     <>
@@ -37,6 +39,7 @@ export function NewPassword({
           required
           minlength={min}
           maxlength={1024}
+          autofocus={autofocus}
           {...(id === "new" ? { "aria-describedby": "new-hint" } : {})}
           {...invalidIf(isInvalid)}
         />

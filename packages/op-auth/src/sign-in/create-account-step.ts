@@ -92,7 +92,10 @@ async function submitCreateAccount(at: StepRequest, form: Form): Promise<StepRes
       { ...chosen.proof, ...proven },
       { method: "mailedCode", credential: address.key, ...proven },
     ],
-    marks: { newcomer: undefined },
+    marks: {
+      newcomer: undefined,
+      ...(method === "passkey" ? { newCodes: { sub, replaced: "", hasOnePasskey: true } } : {}),
+    },
     allowed: [],
     factors: {
       totp: false,
@@ -133,7 +136,8 @@ async function passkeyOf(
   const { credentialId } = passkey;
   return {
     method: "passkey",
-    statement: savePasskey(context.env.DB, passkey),
+    // It signs in now, so a later sign-in by it is not the first.
+    statement: savePasskey(context.env.DB, { ...passkey, lastUsedAtMs: context.arrivedAtMs }),
     proof: { method: isBound ? "boundPasskey" : "syncedPasskey", credential: credentialId },
     wayIn: passkeyWayIn(credentialId),
   };

@@ -51,6 +51,7 @@ export async function showSignIn(at: StepPageRequest): Promise<Response> {
     client: authorization && (await describeClient(context, isolate, authorization.client)),
     account: person?.user,
     reason: asking && person && (await describeReason(at, asking, person)),
+    needsTwoFactors: policy.requiredAcr?.includes("mfa") === true,
     problem,
     link: flow.marks.link,
     discovered: (await discoverUpstream(at, username ?? (await provenAddress(at, flow))))?.document,
@@ -106,6 +107,7 @@ function currentProblem({ flow, context }: StepPageRequest): SignInProblem | und
     }
     case "not allowed":
     case "changed":
+    case "suspended":
       return { kind: problem.kind };
     case "upstream":
       return problem;

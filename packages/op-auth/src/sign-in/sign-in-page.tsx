@@ -11,6 +11,7 @@ import { describeWait } from "../pages/describe-values.ts";
 import { type OtherWay, OtherWays } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import { passwordMethod } from "../passwords/password-method.tsx";
+import { WhoHelps } from "../pages/who-helps.tsx";
 import type { LinkMark, UpstreamProblem } from "../step/flow.ts";
 import type { SignInMethod, SignInText } from "../step/sign-in-method.ts";
 import type { StepForm } from "../step/step.ts";
@@ -25,6 +26,8 @@ export interface SignInView {
   readonly account: User | undefined;
   /** Why the person must sign in again. */
   readonly reason: SignInReason | undefined;
+  /** Two factors are required, or a passkey. */
+  readonly needsTwoFactors: boolean;
   readonly problem: SignInProblem | undefined;
   /** An identity elsewhere that the person may connect with the account to which they sign in. */
   readonly link: LinkMark | undefined;
@@ -60,6 +63,8 @@ export type SignInProblem =
   /** The method does not satisfy the `acr` that the client requires. */
   | { readonly kind: "not allowed" }
   | { readonly kind: "changed" }
+  /** The person is suspended, and has proven who they are. */
+  | { readonly kind: "suspended" }
   | UpstreamProblem;
 
 interface Props {
@@ -89,6 +94,7 @@ export function SignInPage({ frame, view }: Props) {
           {alert}
         </p>
       )}
+      {view.problem?.kind === "suspended" && <WhoHelps frame={frame} text={t("signIn.suspendedHelp")} />}
       {view.link && (
         <p class="note good" role="status" id="link">
           {describeLink(frame, view.link)}
@@ -184,7 +190,9 @@ function describePurpose(frame: AuthPageFrame, view: SignInView): string {
   const { t } = frame;
   const { account, client, reason } = view;
   if (client === undefined)
-    return account ? t("signIn.againAccount") : t("signIn.toProvider", { provider: branding.name });
+    return account
+      ? t(view.needsTwoFactors ? "signIn.againTwoFactors" : "signIn.againAccount")
+      : t("signIn.toProvider", { provider: branding.name });
   const values = { client: client.name };
   switch (reason?.kind) {
     case "preferred acr":
@@ -201,6 +209,7 @@ function describePurpose(frame: AuthPageFrame, view: SignInView): string {
 function describeAlert(frame: AuthPageFrame, view: SignInView): string | undefined {
   const { problem, required, account } = view;
   if (problem?.kind === "changed") return frame.t("signIn.changed");
+  if (problem?.kind === "suspended") return frame.t("signIn.suspended");
   if (problem?.kind === "throttled")
     return frame.t("signIn.throttled", { wait: describeWait(frame.t.language, problem.seconds) });
   if (problem?.kind === "upstream") {

@@ -40,6 +40,7 @@ async function submitSignIn(at: StepRequest, form: Form): Promise<StepResult> {
   if (result.kind === "throttled") {
     return { ...again, problem: { kind: "throttled", untilMs: context.arrivedAtMs + result.seconds * 1000 } };
   }
+  if (result.kind === "suspended") return { ...again, problem: { kind: "suspended" } };
   if (result.kind === "refused") {
     const { unknownCredential } = result;
     return { ...again, problem: { kind: "refused", method: method.name, unknownCredential } };

@@ -17,7 +17,7 @@ const refusals = { name: "signUp.badName", domain: "signUp.badDomain", closed: "
 
 /** **The page for a name and an address, then the one for the code.** The same for every address. Cost: 0; 1 object call with a session cookie. */
 export async function showSignUp(at: StepPageRequest): Promise<Response> {
-  const { context, authorization, form, flow } = at;
+  const { context, authorization, form, flow, restart } = at;
   const newcomer = newcomerOf(flow);
   const exists = newcomer && (await accountExists(at, newcomer.address.address));
   if (exists !== undefined) return exists;
@@ -26,7 +26,8 @@ export async function showSignUp(at: StepPageRequest): Promise<Response> {
   const options = { ...respondingTo(problem), formLeaves: await formLeaves(at) };
   const { mailed } = flow.marks;
   if (newcomer !== undefined && mailed?.purpose === "sign-up") {
-    const view = { form, mailed, problem, canCancel: authorization !== undefined };
+    const nowMs = context.arrivedAtMs;
+    const view = { form, mailed, problem, canCancel: authorization !== undefined, nowMs, restart };
     return respondPage(<CodePage frame={frame} view={view} />, options);
   }
   const refusal = refusalOf(at);

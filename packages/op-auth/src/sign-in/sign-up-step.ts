@@ -51,7 +51,7 @@ async function submitSignUp(at: StepRequest, form: Form): Promise<StepResult> {
   if (newcomer === undefined || mailed?.purpose !== "sign-up" || form.get("other") !== undefined) {
     return { kind: "go to", step: "sign-up", marks: { mailed: undefined } };
   }
-  if (form.get("again") !== undefined) return sendCode(at, newcomer);
+  if (form.get("again") !== undefined) return sendCode(at, newcomer, mailed);
   return judge(at, newcomer, mailed, form.get("code") ?? "");
 }
 
@@ -69,10 +69,11 @@ async function readNewcomer(at: StepRequest, form: Form, typed: string): Promise
   return (await leaveByDomain(at, { typed })) ?? sendCode(at, { name, address });
 }
 
-async function sendCode(at: StepRequest, { name, address }: Newcomer): Promise<StepResult> {
+async function sendCode(at: StepRequest, { name, address }: Newcomer, previous?: MailedCode): Promise<StepResult> {
   const { context, browser, flow } = at;
   const { language } = stepFrame(at).t;
-  const requested = await requestCode(at, { browser, id: flow.fid }, { purpose: "sign-up", address, language });
+  const wanted = { purpose: "sign-up", address, language, previous } as const;
+  const requested = await requestCode(at, { browser, id: flow.fid }, wanted);
   if (requested.kind === "throttled") {
     const untilMs = context.arrivedAtMs + requested.seconds * 1000;
     const problem = { kind: "throttled", untilMs } as const;

@@ -6,6 +6,7 @@ import type { Factors } from "@edge-op/shared/users/factors";
 import type { User } from "@edge-op/shared/users/user";
 import type { Child } from "hono/jsx";
 import type { AuthTranslator } from "../pages/messages.ts";
+import type { Marks } from "./flow.ts";
 import type { StepForm, StepRequest, StepResult } from "./step.ts";
 
 /**
@@ -64,9 +65,12 @@ export type SignInResult =
       readonly allowed: readonly string[];
       /** Their second factors, if they were read with the credential. */
       readonly factors?: Factors;
+      readonly marks?: Marks;
       /** Records the use of the credential. */
       write?(): Promise<unknown>;
     }
   /** `unknownCredential`: the id of a passkey that nobody has here. */
   | { readonly kind: "refused"; readonly unknownCredential?: string | undefined }
+  /** The credential is right; its person is suspended. */
+  | { readonly kind: "suspended" }
   | { readonly kind: "throttled"; readonly seconds: number };

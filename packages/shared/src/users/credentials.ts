@@ -1,7 +1,8 @@
 import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { dearestHash } from "../secrets/hash-cost.ts";
 import { queryDatabase } from "../storage/query-database.ts";
-import { type FactorRow, type Factors, factorColumns, toFactors } from "./factors.ts";
+import { allUsed, type FactorRow, type Factors, factorColumns, toFactors } from "./factors.ts";
+import { hasOwnPassword } from "./identities.ts";
 import type { User } from "./user.ts";
 import { parseEmailAddress } from "./user-addresses.ts";
 import { canonicalUsername } from "./username.ts";
@@ -149,22 +150,34 @@ function toPasskey(row: PasskeyRow): Passkey {
   };
 }
 
+/** A passkey as a sign-in needs it. */
+export interface FoundPasskey extends Passkey, Pick<User, "status">, Pick<PasswordRecord, "allowed"> {
+  /** Its person has no other passkey, no password, no identity elsewhere and no unused recovery code. */
+  readonly isOnlyWayIn: boolean;
+}
+
+const onlyWayIn = `NOT ${hasOwnPassword("c.sub")}
+  AND NOT EXISTS (SELECT 1 FROM webauthn_credentials o WHERE o.sub = c.sub AND o.credential_id <> c.credential_id)
+  AND NOT EXISTS (SELECT 1 FROM user_identities i WHERE i.sub = c.sub)
+  AND NOT EXISTS (SELECT 1 FROM user_recovery_codes r WHERE r.sub = c.sub AND r.used < ${allUsed})`;
+
 /** Contains the user's status, and their consent to a client. The passkey of a suspended user is returned too; the caller refuses it. */
 export async function findPasskey(
   database: D1Database,
   credentialId: string,
   clientId?: string,
-): Promise<(Passkey & Pick<User, "status"> & Pick<PasswordRecord, "allowed">) | undefined> {
+): Promise<FoundPasskey | undefined> {
   const row = await queryDatabase(() =>
     database
       .prepare(
-        `SELECT c.*, u.status, s.allowed FROM webauthn_credentials c JOIN users u ON u.sub = c.sub
+        `SELECT c.*, u.status, s.allowed, ${onlyWayIn} AS is_only FROM webauthn_credentials c JOIN users u ON u.sub = c.sub
            LEFT JOIN consents s ON s.sub = c.sub AND s.client_id = ?2 WHERE c.credential_id = ?1`,
       )
       .bind(credentialId, clientId ?? null)
-      .first<PasskeyRow & Allowed & Pick<User, "status">>(),
+      .first<PasskeyRow & Allowed & Pick<User, "status"> & { readonly is_only: number }>(),
   );
-  return row === null ? undefined : { ...toPasskey(row), status: row.status, allowed: toAllowed(row) };
+  if (row === null) return undefined;
+  return { ...toPasskey(row), status: row.status, allowed: toAllowed(row), isOnlyWayIn: row.is_only === 1 };
 }
 
 export async function listPasskeys(database: D1Database, sub: string): Promise<Passkey[]> {
@@ -191,8 +204,8 @@ function passkeyInsertion(database: D1Database, passkey: Passkey, onConflict: st
   return database
     .prepare(
       `INSERT INTO webauthn_credentials
-           (credential_id, sub, public_key, sign_count, transports, backed_up, name, created_at_ms)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ${onConflict}`,
+           (credential_id, sub, public_key, sign_count, transports, backed_up, name, created_at_ms, last_used_at_ms)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ${onConflict}`,
     )
     .bind(
       passkey.credentialId,
@@ -203,6 +216,7 @@ function passkeyInsertion(database: D1Database, passkey: Passkey, onConflict: st
       passkey.backedUp ? 1 : 0,
       passkey.name,
       passkey.createdAtMs,
+      passkey.lastUsedAtMs ?? null,
     );
 }
 
