@@ -40,8 +40,8 @@ export function Section(props: {
 }
 
 /** A list; none if it is empty. */
-export function List({ children }: { readonly children: readonly Child[] }) {
-  const shown = children.flat().filter(Boolean);
+export function List({ children }: { readonly children?: Child }) {
+  const shown = [children].flat(2).filter(Boolean);
   return shown.length === 0 ? null : <ul class="list">{shown}</ul>;
 }
 

@@ -70,8 +70,8 @@ const shownMethods = ["pwd", "hwk", "swk", "otp", "fed"] as const;
 function describeOrigin(t: AuthTranslator, { amr, device, city, country }: ShownEvent["detail"]): (string | undefined)[] {
   const used = shownMethods.filter((method) => Array.isArray(amr) && amr.includes(method));
   const methods = used.map((method) => t(`activity.${method}`)).join(" + ");
-  const text = (value: unknown) => (typeof value === "string" ? value : undefined);
-  return [methods, text(device), describePlace(t.language, { city: text(city), country: text(country) })];
+  const place = { ...(typeof city === "string" && { city }), ...(typeof country === "string" && { country }) };
+  return [methods, typeof device === "string" ? device : undefined, describePlace(t.language, place)];
 }
 
 /** `next` is where the next page begins; absent at the end. */
