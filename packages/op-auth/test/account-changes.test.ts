@@ -373,7 +373,8 @@ async function signInByPasskey(passkey: SoftwarePasskey): Promise<void> {
 }
 
 describe("NIST SP 800-63B-4 §4.1.2.1: adding a passkey", () => {
-  const isOffered = async () => (await (await browser.get("/account/security")).text()).includes('data-passkey="create"');
+  const isOffered = async () =>
+    (await (await browser.get("/account/security")).text()).includes('data-passkey="create"');
 
   async function add(): Promise<string> {
     const html = await (await browser.get("/account/security")).text();
@@ -398,7 +399,9 @@ describe("NIST SP 800-63B-4 §4.1.2.1: adding a passkey", () => {
     const html = await (await browser.get(page)).text();
     expect(html).not.toContain('name="password"');
     const credential = await passkey.assert(html);
-    expect(locationOf(await browser.post(page, { form_token: formTokenOf(html), credential }))).toBe("/account/security");
+    expect(locationOf(await browser.post(page, { form_token: formTokenOf(html), credential }))).toBe(
+      "/account/security",
+    );
     expect(await isOffered()).toBe(true);
     expect(await add()).toBe("/account/security?notice=passkey-failed");
   });

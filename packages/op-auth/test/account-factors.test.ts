@@ -174,7 +174,9 @@ it("the last way in is not removed: a passkey of a person without a password", a
   expect(locationOf(kept)).toBe("/account/security?notice=last-way-in");
   expect(await countRows("webauthn_credentials")).toBe(1);
   await SoftwarePasskey.register("alice");
-  expect(locationOf(await browser.submit(page, { credential_id: passkey.id }))).toBe("/account/security?notice=factor-removed");
+  expect(locationOf(await browser.submit(page, { credential_id: passkey.id }))).toBe(
+    "/account/security?notice=factor-removed",
+  );
   expect(await countRows("webauthn_credentials")).toBe(1);
   // A form that is sent twice is not told that the last way in stays.
   const form_token = formTokenOf(await (await browser.get("/account/security")).text());

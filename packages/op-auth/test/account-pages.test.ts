@@ -30,7 +30,8 @@ function watched(origins: EventOrigin[]): AuthEnv["SESSION_STORE"] {
     return new Proxy(stub, { get: (target, name) => (name === "open" ? open : Reflect.get(target, name)) });
   };
   return new Proxy(SESSION_STORE, {
-    get: (target, name) => (name === "getByName" ? getByName : (Reflect.get(target, name) as () => unknown).bind(target)),
+    get: (target, name) =>
+      name === "getByName" ? getByName : (Reflect.get(target, name) as () => unknown).bind(target),
   });
 }
 

@@ -63,7 +63,10 @@ describe("the applications of a person", () => {
     expect(html.match(/data-remove="client_id"/g)).toHaveLength(2);
     expect(textOf(html)).toContain("Notes registered itself 3 times · Access since 1 Mar 2026");
     expect(textOf(html)).toContain("Notes registered itself · Access since 4 Mar 2026");
-    await browser.post("/account/consents", { form_token: formTokenOf(await (await browser.get("/account/security")).text()), client_id: "two" });
+    await browser.post("/account/consents", {
+      form_token: formTokenOf(await (await browser.get("/account/security")).text()),
+      client_id: "two",
+    });
     const { results } = await DB.prepare("SELECT client_id AS id FROM consents").all<{ id: string }>();
     expect(results).toEqual([{ id: "fake" }]);
   });

@@ -205,7 +205,9 @@ describe("a person's own page", () => {
     } finally {
       vi.useRealTimers();
     }
-    expect(locationOf(await browser.post("/account/passkeys/remove", fields))).toBe("/account/security?notice=factor-removed");
+    expect(locationOf(await browser.post("/account/passkeys/remove", fields))).toBe(
+      "/account/security?notice=factor-removed",
+    );
     expect(await authEnv.DB.prepare("SELECT * FROM webauthn_credentials").first()).toBeNull();
   });
 

@@ -64,7 +64,9 @@ describe("a person who deletes their account", () => {
     expect(await (await browser.get("/account/activity")).text()).not.toContain("/account/delete");
     const html = await (await browser.get("/account/security")).text();
     expect(locationOf(await browser.get("/account/delete"))).toBe("/account/activity");
-    expect(locationOf(await browser.post("/account/delete", { form_token: formTokenOf(html) }))).toBe("/account/activity");
+    expect(locationOf(await browser.post("/account/delete", { form_token: formTokenOf(html) }))).toBe(
+      "/account/activity",
+    );
     expect(await deletesAtMs()).toBeNull();
   });
 });

@@ -248,7 +248,7 @@ async function postWhile(prepare: () => Promise<Post>, end: (() => Promise<unkno
 /** The step to which a form leads; the path of another page, `undefined` for a page in the response. */
 function locationOfPage(response: Response): string | undefined {
   const location = response.headers.get("location");
-  return location === null ? undefined : (stepOf(location) ?? location);
+  return location === null ? undefined : (stepOf(location) ?? locationOf(response));
 }
 
 describe("by a session", () => {

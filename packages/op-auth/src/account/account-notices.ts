@@ -56,7 +56,10 @@ export function noticeCookie(context: Context, notice: AccountNotice): string {
 export function accountWith(
   context: Context,
   notice: AccountNotice,
-  { cookies = [], path = accountPages[accountNotices[notice].page] }: { cookies?: readonly string[]; path?: string } = {},
+  {
+    cookies = [],
+    path = accountPages[accountNotices[notice].page],
+  }: { cookies?: readonly string[]; path?: string } = {},
 ): Response {
   return redirect(path, [...cookies, noticeCookie(context, notice)]);
 }

@@ -26,8 +26,8 @@ const shownAtOnce = 10;
 const readAtOnce = 200;
 
 /**
- * **`GET /account/activity`**: what happened with a person's account, newest first, from the audit log, and what they can do with its data. `before` is the place after which a page
- * begins. Cost: 1 object call; 1 D1 call, and the clients that are not in memory.
+ * **`GET /account/activity`**: what happened with a person's account, newest first, from the audit log, and links to its data.
+ * `before` is the place after which a page begins. Cost: 1 object call; 1 D1 call, and the clients that are not in memory.
  */
 export function showActivity(at: PageRequest): Promise<Response> {
   return asPerson(at, async ({ user }) => {
@@ -67,7 +67,10 @@ export function showActivity(at: PageRequest): Promise<Response> {
 const shownMethods = ["pwd", "hwk", "swk", "otp", "fed"] as const;
 
 /** How, in which browser and where a sign-in took place. The previous release recorded neither browser nor place. */
-function describeOrigin(t: AuthTranslator, { amr, device, city, country }: ShownEvent["detail"]): (string | undefined)[] {
+function describeOrigin(
+  t: AuthTranslator,
+  { amr, device, city, country }: ShownEvent["detail"],
+): (string | undefined)[] {
   const used = shownMethods.filter((method) => Array.isArray(amr) && amr.includes(method));
   const methods = used.map((method) => t(`activity.${method}`)).join(" + ");
   const place = { ...(typeof city === "string" && { city }), ...(typeof country === "string" && { country }) };

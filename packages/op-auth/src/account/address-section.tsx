@@ -72,7 +72,11 @@ function OtherAddress({ t, date, address }: OtherAddressProps) {
   return (
     <li>
       <Item title={address.address} details={[t("addresses.confirmed", { date: date(address.verifiedAtMs) })]} />
-      <a class="button quiet slim" href={`${primaryPath}?${query}`} aria-label={`${t("addresses.primary")}: ${address.address}`}>
+      <a
+        class="button quiet slim"
+        href={`${primaryPath}?${query}`}
+        aria-label={`${t("addresses.primary")}: ${address.address}`}
+      >
         {t("addresses.primary")}
       </a>
       <RemoveLink path={removePath} name="address" value={address.key} subject={address.address}>

@@ -50,7 +50,8 @@ function describeOrigin(
   date: (atMs: number) => string,
 ): readonly (string | undefined)[] {
   const count = String(clientIds.length);
-  const registered = clientIds.length === 1 ? t("applications.selfRegistered") : t("applications.selfRegisteredTimes", { count });
+  const registered =
+    clientIds.length === 1 ? t("applications.selfRegistered") : t("applications.selfRegisteredTimes", { count });
   return [
     source && (source.host === undefined ? registered : t("applications.fromHost", { host: source.host })),
     sinceMs === undefined ? undefined : t("applications.since", { date: date(sinceMs) }),

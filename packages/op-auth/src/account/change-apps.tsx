@@ -121,12 +121,7 @@ async function renderAddApp(
           {t("factor.setUpRefused")}
         </p>
       )}
-      <SetupApp
-        t={t}
-        setupKey={await setupKey(context, setup)}
-        form={{ action: path, fields }}
-        isRefused={isRefused}
-      />
+      <SetupApp t={t} setupKey={await setupKey(context, setup)} form={{ action: path, fields }} isRefused={isRefused} />
       <div class="actions">
         <a class="button quiet" href={accountPages.security} id="cancel">
           {t("factor.back")}

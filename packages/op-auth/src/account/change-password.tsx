@@ -1,7 +1,7 @@
 import { identifyBrowser } from "@edge-op/pages/cookies";
 import { formToken } from "@edge-op/pages/form-token";
 import { displayName } from "@edge-op/pages/person";
-import { redirect, respondPage } from "@edge-op/pages/respond-page";
+import { respondPage } from "@edge-op/pages/respond-page";
 import { codeMethods } from "@edge-op/protocol/oauth/authentication-context";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { withMembers } from "@edge-op/shared/http/request-context";

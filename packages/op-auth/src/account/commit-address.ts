@@ -117,8 +117,8 @@ const isNamedByAddress = `(username_key = lower(claims ->> '$.email')
   AND NOT EXISTS (SELECT 1 FROM users other WHERE other.username_key = ?2 AND other.sub <> ?1)`;
 
 /**
- * Makes an address the one of the claims. **A username that is an address of the person follows**: whoever has the mailbox of a previous address later
- * can sign up with it, and it signs nobody else in. ?1 is the `sub`, ?2 the key.
+ * Makes an address the one of the claims. **A username that is an address of the person follows**: whoever has the mailbox of a previous address
+ * later can sign up with it, and it signs nobody else in. ?1 is the `sub`, ?2 the key.
  */
 export function setClaims(
   { env, arrivedAtMs: atMs }: RequestContext<AuthEnv>,

@@ -4,6 +4,7 @@ import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
 import { type Identity, listIdentities } from "@edge-op/shared/users/identities";
 import { frameOf, type PageRequest } from "../pages/frame.ts";
+import type { AuthTranslator } from "../pages/messages.ts";
 import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
 import { expired } from "../step/sealed-flow.ts";
 import { leaveForUpstream } from "../upstream/begin-upstream.ts";
@@ -11,7 +12,6 @@ import { findIdentity, labelOf } from "../upstream/identity-store.ts";
 import { connectIdentity, disconnectIdentity, keepPendingLink, peekPendingLink } from "../upstream/link-identity.ts";
 import { LinkPage } from "../upstream/link-step.tsx";
 import type { Received } from "../upstream/upstream-callback.ts";
-import type { AuthTranslator } from "../pages/messages.ts";
 import { accountPages } from "./account-areas.ts";
 import { accountWith } from "./account-notices.ts";
 import { Item, List, RemoveLink, Section } from "./account-parts.tsx";
@@ -114,7 +114,10 @@ export function IdentitiesSection({ t, date, formToken, created, lastUsed, ident
   const nameOf = (id: string) => upstreams.find(({ upstreamId }) => upstreamId === id)?.document.name ?? id;
   const others = upstreams.filter((each) => identities.every(({ upstreamId }) => upstreamId !== each.upstreamId));
   return (
-    <Section title={t("upstream.identities")} text={t(identities.length === 0 ? "upstream.noIdentities" : "upstream.identitiesText")}>
+    <Section
+      title={t("upstream.identities")}
+      text={t(identities.length === 0 ? "upstream.noIdentities" : "upstream.identitiesText")}
+    >
       <List>
         {identities.map(({ id, upstreamId, label, createdAtMs, lastUsedAtMs }) => {
           const details = [

@@ -30,7 +30,12 @@ export function showMakeCodes(at: PageRequest): Promise<Response> {
     const token = await formToken(at.context, accountForms, person.sessionId);
     const { notice, cookies } = takeNotice(at);
     return respondPage(
-      <CodesPage frame={frame} title={t("factor.makeCodes")} text={t("factor.makeText")} isAfterApp={notice === "app-added"}>
+      <CodesPage
+        frame={frame}
+        title={t("factor.makeCodes")}
+        text={t("factor.makeText")}
+        isAfterApp={notice === "app-added"}
+      >
         <form method="post" action={codesPath} class="actions">
           <input type="hidden" name="form_token" value={token} />
           <button type="submit" id="make-codes">

@@ -1,4 +1,3 @@
-import type { Translator } from "@edge-op/pages/translator";
 import type { Passkey } from "@edge-op/shared/users/credentials";
 import { NoPasskeys } from "../factors/passkey-parts.tsx";
 import type { AuthTranslator } from "../pages/messages.ts";
