@@ -22,13 +22,15 @@ export function Item({ title, details }: ItemProps) {
 
 /** **A section of an account page**: a heading with its one main action beside it, and what it lists. */
 export function Section(props: {
+  /** For links to it. */
+  readonly id?: string;
   readonly title: string;
-  readonly text?: string | false | undefined;
+  readonly text?: string | undefined;
   readonly action?: Child;
   readonly children?: Child;
 }) {
   return (
-    <section>
+    <section id={props.id}>
       <div class="title">
         <h2>{props.title}</h2>
         {props.action}

@@ -21,7 +21,7 @@ export function FactorsSection({ t, date, created, lastUsed, factors }: Props) {
     </a>
   );
   return (
-    <Section title={t("factor.factors")} text={t("factor.factorsText")} action={add}>
+    <Section id="factors" title={t("factor.factors")} text={t("factor.factorsText")} action={add}>
       {listed.length === 0 && <p class="muted small">{t("factor.noFactors")}</p>}
       <List>
         {listed.map(({ id, kind, createdAtMs, lastUsedAtMs, remaining }) => {

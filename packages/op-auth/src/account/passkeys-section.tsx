@@ -27,7 +27,7 @@ interface Props {
 export function PasskeysSection({ t, date, formToken, passkeys, registration }: Props) {
   const add = <AddPasskey t={t} formToken={formToken} registration={registration} />;
   return (
-    <Section title={t("account.passkeys")} text={t("account.passkeysText")} action={add}>
+    <Section id="passkeys" title={t("account.passkeys")} text={t("account.passkeysText")} action={add}>
       {passkeys.length === 0 && <p class="muted small">{t("account.noPasskeys")}</p>}
       <List>
         {passkeys.map((passkey, index) => {
