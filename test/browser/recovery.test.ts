@@ -99,7 +99,7 @@ describe("a new browser, and the address of an account, 390×844 and 1280×900",
     await page.click("#confirm");
     await page.waitForSelector("#new");
     await see(page, "address-undone", language);
-    await page.goto(`${provider.origin}/account`);
+    await page.goto(`${provider.origin}/account/security`);
     expect(await page.isVisible("#password")).toBe(true);
     await context.close();
   });

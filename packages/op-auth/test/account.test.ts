@@ -15,7 +15,7 @@ import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 const { fixtures, browser } = useDeployment();
 
 async function submitAccount(path: string, fields: Record<string, string>): Promise<Response> {
-  const token = formTokenOf(await (await browser.get("/account")).text());
+  const token = formTokenOf(await (await browser.get("/account/security")).text());
   return browser.post(path, { form_token: token, ...fields });
 }
 
@@ -45,7 +45,7 @@ describe("a person's own page", () => {
     await browser.signInWhole();
     await browser.signInWhole({ client_id: "startable" });
     const links = async () => {
-      const html = await (await browser.get("/account")).text();
+      const html = await (await browser.get("/account/applications")).text();
       return [...html.matchAll(/href="([^"]*)" aria-label="Open: [^"]*" data-start="(\w+)"/g)].map(([, url, id]) => [
         id,
         url!.replaceAll("&amp;", "&"),
@@ -104,14 +104,14 @@ describe("a person's own page", () => {
     await browser.get(`/logout?${new URLSearchParams({})}`);
     browser.cookies.delete("__Host-op-session");
     await browser.signIn(locationOf(await browser.get("/account")));
-    const html = await (await browser.get("/account")).text();
+    const html = await (await browser.get("/account/applications")).text();
     expect(html).toContain("Our Own App");
     expect(html).toContain("Keep this access while you are away");
     expect(await isRevoked(grant!)).toBe(false);
     await submitAccount("/account/consents", { client_id: "own" });
     expect(await isRevoked(grant!)).toBe(true);
     expect(await withdrawals()).toEqual(["own"]);
-    expect(await (await browser.get("/account")).text()).not.toContain("Our Own App");
+    expect(await (await browser.get("/account/applications")).text()).not.toContain("Our Own App");
   });
 
   it("a client registered under a deleted client's id inherits no consent, even in a live session", async () => {
@@ -186,17 +186,17 @@ describe("a person's own page", () => {
 
   it("WebAuthn §7.1: an invalid registration response adds no passkey", async () => {
     await browser.signIn(locationOf(await browser.get("/account")));
-    const html = await (await browser.get("/account")).text();
+    const html = await (await browser.get("/account/security")).text();
     const ceremony = /name="ceremony" value="([^"]+)"/.exec(html)![1]!;
     const fields = { form_token: formTokenOf(html), ceremony, credential: '{"id":"AAAA","response":{}}' };
-    expect(locationOf(await browser.post("/account/passkeys", fields))).toBe("/account?notice=passkey-failed");
+    expect(locationOf(await browser.post("/account/passkeys", fields))).toBe("/account/security?notice=passkey-failed");
     expect(await authEnv.DB.prepare("SELECT * FROM webauthn_credentials").first()).toBeNull();
   });
 
   it("like adding one, removing a passkey requires a recent sign-in", async () => {
     const passkey = await SoftwarePasskey.register("alice");
     await browser.signIn(locationOf(await browser.get("/account")));
-    const html = await (await browser.get("/account")).text();
+    const html = await (await browser.get("/account/security")).text();
     const fields = { form_token: formTokenOf(html), credential_id: passkey.id };
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 11 * 60_000 });
     try {
@@ -205,7 +205,9 @@ describe("a person's own page", () => {
     } finally {
       vi.useRealTimers();
     }
-    expect(locationOf(await browser.post("/account/passkeys/remove", fields))).toBe("/account?notice=factor-removed");
+    expect(locationOf(await browser.post("/account/passkeys/remove", fields))).toBe(
+      "/account/security?notice=factor-removed",
+    );
     expect(await authEnv.DB.prepare("SELECT * FROM webauthn_credentials").first()).toBeNull();
   });
 

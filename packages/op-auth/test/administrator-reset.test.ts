@@ -105,12 +105,12 @@ describe("a temporary password", () => {
     const credential_id = await authEnv.DB.prepare("SELECT credential_id FROM webauthn_credentials").first<string>(
       "credential_id",
     );
-    const account = formTokenOf(await (await browser.get("/account")).text());
+    const account = formTokenOf(await (await browser.get("/account/security")).text());
     const removed = await browser.post("/account/passkeys/remove", {
       form_token: account,
       credential_id: credential_id ?? "",
     });
-    expect(locationOf(removed)).toBe("/account?notice=last-way-in");
+    expect(locationOf(removed)).toBe("/account/security?notice=last-way-in");
   });
 });
 

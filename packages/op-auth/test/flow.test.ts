@@ -309,11 +309,11 @@ describe("OIDC Core §2: acr, amr and auth_time are computed from proofs", () =>
     await browser.signInWhole();
     await signInByPasskey(essential("phr"), passkey);
     expect(await (await browser.get("/account/password")).text()).not.toContain('name="current"');
-    expect(await (await browser.get("/account")).text()).toContain('data-passkey="create"');
+    expect(await (await browser.get("/account/security")).text()).toContain('data-passkey="create"');
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 660_000 });
     await browser.signIn(locationOf(await browser.authorize({ prompt: "login" })));
     expect(await (await browser.get("/account/password")).text()).toContain('name="current"');
-    expect(await (await browser.get("/account")).text()).not.toContain('data-passkey="create"');
+    expect(await (await browser.get("/account/security")).text()).not.toContain('data-passkey="create"');
   });
 
   const proof = (method: ProofMethod, atMs: number): Proof => ({ method, sub: "alice", atMs, controlVersion: 0 });

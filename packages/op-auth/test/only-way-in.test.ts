@@ -51,7 +51,7 @@ describe("after a sign-up by passkey", () => {
     expect(sentToClient(await postOnce(browser, page, { codes: "later" })).code).toBeDefined();
     expect(await countRows("user_recovery_codes")).toBe(0);
     expect(stepOf(await signIn(passkey))).toBeUndefined();
-    const account = await html("/account");
+    const account = await html("/account/security");
     expect(account).toMatch(
       /id="only-way-in">You have one passkey, and no other way in\.[^<]*<a href="\/account\/recovery-codes">/,
     );
@@ -66,7 +66,7 @@ describe("after a sign-up by passkey", () => {
     expect(await countRows("webauthn_credentials")).toBe(2);
     expect(codes.notices.map(({ kind }) => kind)).toContain("passkey-added");
     expect(stepOf(await signIn(second.passkey))).toBeUndefined();
-    expect(await html("/account")).not.toContain('id="only-way-in"');
+    expect(await html("/account/security")).not.toContain('id="only-way-in"');
   });
 });
 
@@ -76,7 +76,7 @@ it("a person with one provider is told so at the account page", async () => {
   await run("DELETE FROM user_passwords WHERE sub = 'alice'");
   const row = "('idp', 'https://idp.example.net', 'there', 'alice', 'there', 0)";
   await run(`INSERT INTO user_identities (upstream_id, issuer, subject, sub, label, created_at_ms) VALUES ${row}`);
-  expect(await html("/account")).toMatch(/id="only-way-in">You sign in with one provider[^<]*<a href="#add-passkey">/);
+  expect(await html("/account/security")).toMatch(/id="only-way-in">You sign in with one provider[^<]*<a href="#add-passkey">/);
 });
 
 describe("the first sign-in by a passkey that was stored otherwise", () => {

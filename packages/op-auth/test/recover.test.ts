@@ -99,7 +99,8 @@ describe("what a thief has planted", () => {
     const insert = "INSERT INTO user_identities (upstream_id, issuer, subject, sub, label, created_at_ms) VALUES";
     await authEnv.DB.prepare(`${insert} ('idp', 'https://idp.example.net', 'thief', 'alice', 'thief there', 0)`).run();
     await follow(browser, await afterCode(), newPassword);
-    const html = await (await browser.get("/account")).text();
+    const own = ["/account", "/account/security"].map(async (page) => (await browser.get(page)).text());
+    const html = (await Promise.all(own)).join("");
     for (const each of [`credential_id=${planted.id}`, "thief there", "thief@example.org"])
       expect(html).toContain(each);
     const removals = [...html.matchAll(/href="(\/account\/(?:passkeys|identities)\/[^"]+)"/g)].map(([, path = ""]) =>

@@ -59,6 +59,8 @@ footer a, footer button.link { color: var(--ground-link); }
 footer :focus-visible { outline-color: var(--ground-link); }
 h1 { margin: 0; font-size: 1.5rem; line-height: 1.25; letter-spacing: -.02em; text-wrap: balance; }
 h2 { margin: 2rem 0 .25rem; font-size: 1.0625rem; letter-spacing: -.01em; }
+.title { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: .375rem 1rem; margin: 1.75rem 0 .25rem; }
+.title h2 { margin: 0; }
 h3 { margin: 1rem 0 0; font-size: .9375rem; }
 p { margin: .375rem 0 0; }
 .muted { color: var(--muted); }
@@ -147,6 +149,7 @@ ul.list li { display: flex; align-items: center; justify-content: space-between;
 ul.list li > div { min-width: 0; overflow-wrap: anywhere; }
 ul.list li.stacked > div { flex: 1; }
 ul.list strong { font-weight: 600; }
+ul.list .this { color: var(--good); }
 ul.list li:has(.rename) { flex-wrap: wrap; row-gap: 0; }
 ul.list li:has(.rename) > div { flex: 1 1 12rem; }
 .rename { flex: 1 0 100%; font-size: .875rem; }
@@ -189,6 +192,14 @@ dd:last-child { margin-bottom: 0; }
   ul.list li.stacked > div { flex: 1 1 100%; }
 }
 @media (prefers-reduced-motion: reduce) { * { transition: none !important; animation: none !important; } }
-@media (forced-colors: active) { button, .button, .card { border: 1px solid; } }
+@media (forced-colors: active) {
+  .card { border: 1px solid; }
+  button, .button { border: 2px solid ButtonText; }
+  button:not(.quiet, .plain, .link, .danger), .button:not(.quiet, .danger) { forced-color-adjust: none; color: HighlightText; background: Highlight; border-color: Highlight; }
+  button.filled.danger { border-width: 4px; }
+  button.plain, button.link { border: 0; text-decoration: underline; }
+  form > button + button, form > .button + button { margin-top: .625rem; }
+  .sections a[aria-current] { border: 2px solid; }
+}
 `.trim();
 }

@@ -75,7 +75,7 @@ export function changeAddress(at: PageRequest): Promise<Response> {
     const [done, failed] = isFurther
       ? (["address-added", "address-not-added"] as const)
       : (["address-changed", "address-not-changed"] as const);
-    return redirect(accountWith(isDone ? done : failed), [attempt.cookie]);
+    return accountWith(context, isDone ? done : failed, { cookies: [attempt.cookie] });
   });
 }
 

@@ -186,5 +186,6 @@ async function lacksSecondFactor(
 function showResult({ context, request }: PageRequest, result: "allowed" | "denied"): Promise<Response> {
   const frame = frameOf(context, request);
   const { t } = frame;
-  return respondPage(<MessagePage frame={frame} title={t(`device.${result}Title`)} text={t(`device.${result}Text`)} />);
+  const view = { title: t(`device.${result}Title`), text: t(`device.${result}Text`) };
+  return respondPage(<MessagePage frame={frame} {...view} sign={result === "allowed" ? "done" : "ended"} />);
 }

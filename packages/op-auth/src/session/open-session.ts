@@ -116,7 +116,8 @@ function openAndList(
   const listed = { sid, device, signedInAtMs, endsAtMs, ...placeOf(context) };
   const open = async () => {
     try {
-      return await isolate.sessions.open(context, prepared, readDeployment(context.env).session, options);
+      const from = { device, ...placeOf(context) };
+      return await isolate.sessions.open(context, prepared, readDeployment(context.env).session, { ...options, from });
     } catch (error) {
       // Without D1 it stays listed until its absolute end.
       context.waitUntil(unlist({ context }, prepared).catch(() => undefined));

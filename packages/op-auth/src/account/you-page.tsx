@@ -1,0 +1,35 @@
+import { formToken } from "@edge-op/pages/form-token";
+import { respondPage } from "@edge-op/pages/respond-page";
+import { listAddresses } from "@edge-op/shared/users/user-addresses";
+import { personalDates } from "../pages/describe-values.ts";
+import { frameOf, type PageRequest } from "../pages/frame.ts";
+import { AccountLayout } from "./account-layout.tsx";
+import { takeNotice } from "./account-notices.ts";
+import { AddressSection } from "./address-section.tsx";
+import { mayChangeName, NameSection } from "./name-section.tsx";
+import { accountForms, asPerson } from "./require-person.ts";
+
+/** **`GET /account`**: the person's name and addresses. Cost: 1 object call, 1 D1 call. */
+export function showYou(at: PageRequest): Promise<Response> {
+  return asPerson(at, async ({ user, sessionId }) => {
+    const { context, request } = at;
+    const frame = frameOf(context, request);
+    const { t } = frame;
+    const addresses = await listAddresses(context.env.DB, user.sub);
+    const { notice, cookies } = takeNotice(at);
+    const dates = personalDates(context, t.language, user);
+    const canChangeAddress = context.settings.mailProvider !== "off";
+    const page = (
+      <AccountLayout frame={frame} area="you" user={user} notice={notice}>
+        <NameSection
+          t={t}
+          user={user}
+          formToken={await formToken(context, accountForms, sessionId)}
+          canChange={mayChangeName(context.settings)}
+        />
+        <AddressSection t={t} view={{ user, addresses, canChangeAddress, dates }} />
+      </AccountLayout>
+    );
+    return respondPage(page, { cookies });
+  });
+}
