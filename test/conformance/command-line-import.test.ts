@@ -185,7 +185,7 @@ test("an export replaces no file, nor a part of something else", async () => {
 
 test("an export that was interrupted continues with the same command: every line once", async () => {
   const people = Array.from({ length: 450 }, (_, at) => ({ sub: `page${at}`, username: `page${at}` }));
-  await own.require("import", "users", own.file("pages.jsonl", lines(people)));
+  await own.require("import", "users", own.file("pages.jsonl", people));
   const out = join(own.folder, "continued.jsonl");
   const words = ["export", "users", "--out", out];
   const interrupt = (text: string) => {
