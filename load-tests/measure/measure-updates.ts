@@ -1,6 +1,6 @@
 /**
- * **`node load-tests/measure/measure-updates.ts [users]`**: how fast `edge-op update users` changes people of a provider on this machine. 10,000 unless
- * given.
+ * **`node load-tests/measure/measure-updates.ts [users]`**: how fast `edge-op update users` changes people of a provider on this machine. 10,000
+ * unless given.
  */
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * **`npm run deploy -- upload` and `-- share`**: a version of a Worker of this checkout that serves nothing, and the share of the requests that it gets
- * beside the one that serves most of them (docs/operating/rollback.md).
+ * **`npm run deploy -- upload` and `-- share`**: a version of a Worker of this checkout that serves nothing, and the share of the requests that it
+ * gets beside the one that serves most of them (docs/operating/rollback.md).
  */
 
 import type { WorkerName } from "../../packages/edge-op/src/workers.ts";

@@ -398,7 +398,7 @@ describe("changes", () => {
       await open(page, "/console/users/changes-english");
       return page.locator("section", { has: page.locator("h2", { hasText: "Last sign-in" }) }).textContent();
     };
-    await expect.poll(facts, { timeout: 30_000, interval: 500 }).toMatch(/Browser\s*\S*Chrom\S* on \S+/);
+    await expect.poll(facts, { timeout: 30_000, interval: 500 }).toMatch(/Browser\s*\S*Chrom\S* · \S+/);
     expect(await facts()).toMatch(/Time\s*\d{4}-\d\d-\d\d.*Signed in by \(amr\)\s*\S/s);
   });
 

@@ -23,8 +23,8 @@ interface Place {
 }
 
 /**
- * **A file of pages that appears when it is complete.** Until then it is `<path>.part`, beside which `<path>.part.json` says after each page where the
- * next one begins, so that the same command continues.
+ * **A file of pages that appears when it is complete.** Until then it is `<path>.part`, beside which `<path>.part.json` says after each page where
+ * the next one begins, so that the same command continues.
  */
 export class PartialFile {
   readonly #path: string;

@@ -8,7 +8,7 @@ const mostNames = 20;
 const kinds = { roles: "readRole", groups: "readGroup" } as const;
 type Kind = keyof typeof kinds;
 
-/** **Tells before a change that a role or group which it gives has no effect**: often, its name is misspelt. It is allowed: an API may know the name. */
+/** **Tells before a change that it gives a role or group without effect**: often, its name is misspelt. It is allowed: an API may know the name. */
 function warnOf(...names: readonly Kind[]): Warning {
   return {
     operations: names.map((name) => kinds[name]),
