@@ -168,6 +168,8 @@ dt { color: var(--muted); }
 dd { margin: 0 0 .5rem; font-family: ui-monospace, "SF Mono", "Liberation Mono", monospace; overflow-wrap: anywhere; }
 .card.full dl { display: grid; grid-template-columns: minmax(8rem, 14rem) 1fr; gap: .375rem 1rem; }
 .card.full dl dt { grid-column: 1; }
+ul.list dl { margin: .375rem 0 0; padding: 0; border: 0; }
+ul.list dt strong { font-weight: inherit; }
 .card.full dl dd { grid-column: 2; margin: 0; }
 .bar { display: block; width: 100%; height: 1.25rem; margin: .375rem 0; }
 .bar .span { fill: var(--field-line); }
