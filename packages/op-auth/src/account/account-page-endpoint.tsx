@@ -1,3 +1,4 @@
+import { personalDates } from "@edge-op/pages/describe-values";
 import { formToken } from "@edge-op/pages/form-token";
 import { respondPage } from "@edge-op/pages/respond-page";
 import { listUserSessions } from "@edge-op/shared/sessions/user-sessions";
@@ -10,7 +11,6 @@ import { describeDetails } from "../consent/describe-details.ts";
 import { allowedDetails } from "../consent/requested-access.ts";
 import { personSignal } from "../factors/passkey-parts.tsx";
 import { passkeyRegistrationOptions } from "../factors/register-passkey.ts";
-import { personalDates } from "../pages/describe-values.ts";
 import { frameOf, type PageRequest } from "../pages/frame.ts";
 import type { SignedInPerson } from "../session/signed-in-person.ts";
 import { readNotice } from "./account-notices.ts";

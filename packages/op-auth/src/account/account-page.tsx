@@ -1,3 +1,4 @@
+import { describePlace, type PersonalDates } from "@edge-op/pages/describe-values";
 import { Layout } from "@edge-op/pages/layout";
 import { displayName, Person } from "@edge-op/pages/person";
 import type { Resource } from "@edge-op/shared/resources/resource";
@@ -10,7 +11,6 @@ import type { User } from "@edge-op/shared/users/user";
 import type { UserAddress } from "@edge-op/shared/users/user-addresses";
 import { NoPasskeys, PasskeySignal, type Signal } from "../factors/passkey-parts.tsx";
 import { passkeyScript } from "../factors/passkey-script.ts";
-import { describePlace, type PersonalDates } from "../pages/describe-values.ts";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import type { AuthTranslator } from "../pages/messages.ts";
 import { type AccountNotice, accountNotices } from "./account-notices.ts";
@@ -141,7 +141,7 @@ function Password({ t, hasPassword }: { readonly t: AuthTranslator; readonly has
 function Passkeys({ t, view }: SectionProps) {
   const { date } = view.dates;
   return (
-    <section>
+    <section id="passkeys">
       <h2>{t("account.passkeys")}</h2>
       <p class="muted small">{t("account.passkeysText")}</p>
       {view.passkeys.length === 0 && <p class="muted small">{t("account.noPasskeys")}</p>}
@@ -227,7 +227,7 @@ function AddPasskey({ t, view }: SectionProps) {
 function Sessions({ t, view }: SectionProps) {
   const { time } = view.dates;
   return (
-    <section>
+    <section id="sessions">
       <h2>{t("account.sessions")}</h2>
       <p class="muted small">{t("account.sessionsText")}</p>
       <ul class="list">

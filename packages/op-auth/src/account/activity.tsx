@@ -1,8 +1,8 @@
 import { clientMark } from "@edge-op/pages/client-mark";
+import { personalDates } from "@edge-op/pages/describe-values";
 import { Layout } from "@edge-op/pages/layout";
 import { respondPage } from "@edge-op/pages/respond-page";
 import { type EventPlace, formatPlace, listEvents, parsePlace, showEventTo } from "@edge-op/shared/audit/list-events";
-import { personalDates } from "../pages/describe-values.ts";
 import { type AuthPageFrame, frameOf, type PageRequest } from "../pages/frame.ts";
 import { Item, type ItemProps } from "./account-parts.tsx";
 import { asPerson } from "./require-person.ts";

@@ -1,6 +1,6 @@
+import type { PersonalDates } from "@edge-op/pages/describe-values";
 import type { User } from "@edge-op/shared/users/user";
 import { type UserAddress, verifiedAddress } from "@edge-op/shared/users/user-addresses";
-import type { PersonalDates } from "../pages/describe-values.ts";
 import type { AuthTranslator } from "../pages/messages.ts";
 import { Item, RemoveLink } from "./account-parts.tsx";
 import { mayAddAddress, primaryPath, removePath } from "./other-addresses.tsx";
@@ -20,7 +20,7 @@ export function AddressSection({ t, view }: { readonly t: AuthTranslator; readon
   const primary = addresses.find(({ key }) => key === verifiedAddress(user.claims)?.key);
   const change = email === undefined ? "addAddress" : primary === undefined ? "confirmAddress" : "changeAddress";
   return (
-    <section>
+    <section id="addresses">
       <h2>{t("account.address")}</h2>
       {email === undefined && <p class="muted small">{t("account.noAddress")}</p>}
       <ul class="list">

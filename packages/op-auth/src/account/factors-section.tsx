@@ -16,7 +16,7 @@ export function FactorsSection({ t, date, created, lastUsed, factors }: Props) {
   const listed = factors.filter(({ kind }) => kind !== "passkey");
   const hasCodes = listed.some(({ kind }) => kind === "recovery_codes");
   return (
-    <section>
+    <section id="factors">
       <h2>{t("factor.factors")}</h2>
       <p class="muted small">{t("factor.factorsText")}</p>
       {listed.length === 0 && <p class="muted small">{t("factor.noFactors")}</p>}

@@ -113,7 +113,7 @@ export function IdentitiesSection({ t, date, formToken, created, lastUsed, ident
   const nameOf = (id: string) => upstreams.find(({ upstreamId }) => upstreamId === id)?.document.name ?? id;
   const others = upstreams.filter((each) => identities.every(({ upstreamId }) => upstreamId !== each.upstreamId));
   return (
-    <section>
+    <section id="identities">
       <h2>{t("upstream.identities")}</h2>
       <p class="muted small">{t(identities.length === 0 ? "upstream.noIdentities" : "upstream.identitiesText")}</p>
       <ul class="list">

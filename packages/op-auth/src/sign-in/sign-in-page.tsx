@@ -1,11 +1,11 @@
 import { ClientMark } from "@edge-op/pages/client-mark";
+import { describeWait } from "@edge-op/pages/describe-values";
 import { Layout } from "@edge-op/pages/layout";
 import { displayName, Person } from "@edge-op/pages/person";
 import type { UpstreamDocument } from "@edge-op/shared/upstreams/upstream";
 import type { User } from "@edge-op/shared/users/user";
 import type { Child } from "hono/jsx";
 import { ClientLinks, type ClientPages } from "../pages/describe-client.tsx";
-import { describeWait } from "../pages/describe-values.ts";
 import { type OtherWay, OtherWays } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import type { LinkMark, UpstreamProblem } from "../step/flow.ts";
