@@ -1,3 +1,4 @@
+import { noticeDescriptions } from "@edge-op/pages/mail/notice-kinds";
 import { listOfflineGrants, type OfflineGrant } from "@edge-op/shared/users/offline-grants";
 import { describe, expect, it, vi } from "vitest";
 import { seedClient } from "../../../test/fixtures/seed.ts";
@@ -8,9 +9,11 @@ import {
   formTokenOf,
   locationOf,
   sentToClient,
+  stepOf,
   useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
+import { seedUpstream } from "./fixtures/stand-in-upstream.ts";
 
 const { fixtures, browser } = useDeployment();
 
@@ -25,6 +28,21 @@ describe("a person's own page", () => {
     expect(page).toMatch(/sign-in\?f=/);
     expect(locationOf(await browser.signIn(page))).toBe("/account");
     expect(await (await browser.get("/account")).text()).toContain("Signed in as Alice Example");
+  });
+
+  it("has the pages and parts to which mails lead", async () => {
+    await SoftwarePasskey.register("alice");
+    await seedUpstream();
+    await browser.signInWhole();
+    const linked = Object.values(noticeDescriptions).flatMap(({ page }) => page?.[0] ?? []);
+    for (const target of new Set(linked)) {
+      const [path = "", part] = target.split("#");
+      const response = await browser.once(path);
+      // A page that needs another proof asks for it, and then returns.
+      expect([target, response.status === 200 || stepOf(locationOf(response)) !== undefined]).toEqual([target, true]);
+      if (part !== undefined) expect(await response.text()).toContain(`<section id="${part}">`);
+    }
+    expect(linked).toContain("/account/applications#sessions");
   });
 
   it("revoked consent is requested again, in every session", async () => {

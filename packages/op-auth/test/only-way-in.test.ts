@@ -76,7 +76,9 @@ it("a person with one provider is told so at the account page", async () => {
   await run("DELETE FROM user_passwords WHERE sub = 'alice'");
   const row = "('idp', 'https://idp.example.net', 'there', 'alice', 'there', 0)";
   await run(`INSERT INTO user_identities (upstream_id, issuer, subject, sub, label, created_at_ms) VALUES ${row}`);
-  expect(await html("/account/security")).toMatch(/id="only-way-in">You sign in with one provider[^<]*<a href="#add-passkey">/);
+  expect(await html("/account/security")).toMatch(
+    /id="only-way-in">You sign in with one provider[^<]*<a href="#add-passkey">/,
+  );
 });
 
 describe("the first sign-in by a passkey that was stored otherwise", () => {

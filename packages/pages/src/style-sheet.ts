@@ -1,26 +1,12 @@
+import { brandColors, type ColorScheme, tint } from "./brand-colors.ts";
 import type { Branding } from "./branding.ts";
-import { contrast, legibleOn, mix, readableOn } from "./contrast.ts";
 
-const grounds = {
-  light: { card: "#ffffff", danger: "#fdecea", good: "#e5f5ec" },
-  dark: { card: "#181c24", danger: "#3b1614", good: "#102e1e" },
-} as const;
-
-/** The share of the brand's text colour in the ground of a mark. */
-const tint = 0.14;
-
-/**
- * The brand colour fills buttons as it is; text, links and focus have its nearest legible shade, in the card and on the background, and a fill that
- * hardly differs from the card gets an edge. Under the pointer a fill moves away from its text.
- */
-function derivedColors(brand: string, ground: string, scheme: keyof typeof grounds): string {
-  const { card, danger, good } = grounds[scheme];
-  const text = legibleOn(brand, (candidate) => [card, danger, good, mix(card, candidate, tint)]);
-  const onBrand = readableOn(brand);
-  const hover = mix(brand, onBrand === "#ffffff" ? "#000000" : "#ffffff", 0.12);
-  const edge = contrast(brand, card) >= 3 ? brand : text;
-  return `--brand: ${brand}; --on-brand: ${onBrand}; --brand-hover: ${hover}; --brand-edge: ${edge}; --brand-text: ${text};
-    --ground: ${ground}; --on-ground: ${readableOn(ground)}; --ground-link: ${legibleOn(brand, () => [ground])}; --card: ${card}; --danger-ground: ${danger}; --good-ground: ${good};`;
+/** The brand's colours as variables of the style sheet. */
+function derivedColors(brand: string, ground: string, scheme: ColorScheme): string {
+  const colors = brandColors(brand, ground, scheme);
+  return `--brand: ${colors.brand}; --on-brand: ${colors.onBrand}; --brand-hover: ${colors.hover}; --brand-edge: ${colors.edge}; --brand-text: ${colors.brandText};
+    --ground: ${ground}; --on-ground: ${colors.onGround}; --ground-link: ${colors.groundLink}; --card: ${colors.card}; --danger-ground: ${colors.danger}; --good-ground: ${colors.good};
+    --text: ${colors.text}; --muted: ${colors.muted}; --line: ${colors.line};`;
 }
 
 /** **The one style sheet**, in the deployment's colours: light and dark schemes, phone to desktop, visible focus. */
@@ -29,14 +15,14 @@ export function styleSheet({ brandColor, brandColorDark, background, backgroundD
 :root {
   color-scheme: light dark;
   ${derivedColors(brandColor, background, "light")}
-  --text: #171b22; --muted: #586174; --line: #dfe3ea; --field: #ffffff; --field-line: #8a94a6;
+  --field: #ffffff; --field-line: #8a94a6;
   --danger: #b3261e; --good: #14683c;
   --shadow: 0 1px 2px rgb(16 24 40 / 6%), 0 12px 32px rgb(16 24 40 / 8%);
 }
 @media (prefers-color-scheme: dark) {
   :root {
     ${derivedColors(brandColorDark, backgroundDark, "dark")}
-    --text: #eceff5; --muted: #a3adbf; --line: #2b313d; --field: #11151c; --field-line: #6d778a;
+    --field: #11151c; --field-line: #6d778a;
     --danger: #ffb4ab; --good: #8fdcb0;
     --shadow: 0 1px 2px rgb(0 0 0 / 40%), 0 12px 32px rgb(0 0 0 / 35%);
   }

@@ -1,6 +1,7 @@
 import { redirect } from "@edge-op/pages/respond-page";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import { endSession, withdrawConsent } from "@edge-op/shared/endings/endings";
+import { describeDevice } from "@edge-op/shared/http/asker";
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import { findUserSession } from "@edge-op/shared/sessions/user-sessions";
 import { hasAccess } from "@edge-op/shared/users/consents";
@@ -8,7 +9,6 @@ import { renamePasskey } from "@edge-op/shared/users/credentials";
 import { findFactors, type ListedFactor, listFactors, removeFactor } from "@edge-op/shared/users/factors";
 import { registerPasskey } from "../factors/register-passkey.ts";
 import type { PageRequest } from "../pages/frame.ts";
-import { describeDevice } from "../session/describe-device.ts";
 import { signOut } from "../session/logout-endpoint.tsx";
 import { basisOf } from "../session/signed-in-person.ts";
 import { writeAs } from "../session/write-as.ts";

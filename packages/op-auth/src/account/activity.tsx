@@ -1,4 +1,5 @@
 import { clientMark } from "@edge-op/pages/client-mark";
+import { describePlace, personalDates } from "@edge-op/pages/describe-values";
 import { respondPage } from "@edge-op/pages/respond-page";
 import {
   type EventPlace,
@@ -8,7 +9,6 @@ import {
   type ShownEvent,
   showEventTo,
 } from "@edge-op/shared/audit/list-events";
-import { describePlace, personalDates } from "../pages/describe-values.ts";
 import { frameOf, type PageRequest } from "../pages/frame.ts";
 import type { AuthTranslator } from "../pages/messages.ts";
 import { accountPages } from "./account-areas.ts";

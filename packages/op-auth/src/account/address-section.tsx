@@ -1,6 +1,6 @@
+import type { PersonalDates } from "@edge-op/pages/describe-values";
 import type { User } from "@edge-op/shared/users/user";
 import { type UserAddress, verifiedAddress } from "@edge-op/shared/users/user-addresses";
-import type { PersonalDates } from "../pages/describe-values.ts";
 import type { AuthTranslator } from "../pages/messages.ts";
 import { Item, List, RemoveLink, Section } from "./account-parts.tsx";
 import { mayAddAddress, primaryPath, removePath } from "./other-addresses.tsx";
@@ -25,7 +25,7 @@ export function AddressSection({ t, view }: { readonly t: AuthTranslator; readon
     </a>
   );
   return (
-    <Section title={t("account.address")} action={action}>
+    <Section id="addresses" title={t("account.address")} action={action}>
       {email === undefined && <p class="muted small">{t("account.noAddress")}</p>}
       <List>
         {email !== undefined && (

@@ -1,9 +1,9 @@
+import { describePlace, type PersonalDates, personalDates } from "@edge-op/pages/describe-values";
 import { respondPage } from "@edge-op/pages/respond-page";
 import { listUserSessions, type UserSession } from "@edge-op/shared/sessions/user-sessions";
 import { adminResource, allowedResources } from "../consent/allowances.ts";
 import { describeDetails } from "../consent/describe-details.ts";
 import { allowedDetails } from "../consent/requested-access.ts";
-import { describePlace, type PersonalDates, personalDates } from "../pages/describe-values.ts";
 import { frameOf, type PageRequest } from "../pages/frame.ts";
 import type { AuthTranslator } from "../pages/messages.ts";
 import { AccountLayout } from "./account-layout.tsx";
@@ -64,6 +64,7 @@ function SessionsSection(props: {
   );
   return (
     <Section
+      id="sessions"
       title={t("account.sessions")}
       text={t("account.sessionsText")}
       action={others.length > 0 ? endOthers : undefined}

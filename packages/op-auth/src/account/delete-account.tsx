@@ -1,4 +1,5 @@
 import { clearCookie } from "@edge-op/pages/cookies";
+import { personalDates } from "@edge-op/pages/describe-values";
 import { MessagePage } from "@edge-op/pages/message-pages";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
@@ -7,7 +8,6 @@ import { endUserSessions } from "@edge-op/shared/sessions/user-sessions";
 import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
 import type { User } from "@edge-op/shared/users/user";
 import { changeDeletion } from "@edge-op/shared/users/user-directory";
-import { personalDates } from "../pages/describe-values.ts";
 import { frameOf, type PageRequest } from "../pages/frame.ts";
 import { basisOf } from "../session/signed-in-person.ts";
 import { changeAs, whileInForce } from "../session/write-as.ts";

@@ -1,3 +1,4 @@
+import { personalDates } from "@edge-op/pages/describe-values";
 import { formToken } from "@edge-op/pages/form-token";
 import { respondPage } from "@edge-op/pages/respond-page";
 import { findPassword, listPasskeys, type Passkey } from "@edge-op/shared/users/credentials";
@@ -6,7 +7,6 @@ import { listIdentities } from "@edge-op/shared/users/identities";
 import { PasskeySignal, personSignal } from "../factors/passkey-parts.tsx";
 import { passkeyScript } from "../factors/passkey-script.ts";
 import { passkeyRegistrationOptions } from "../factors/register-passkey.ts";
-import { personalDates } from "../pages/describe-values.ts";
 import { frameOf, type PageRequest } from "../pages/frame.ts";
 import type { AuthTranslator } from "../pages/messages.ts";
 import type { SignedInPerson } from "../session/signed-in-person.ts";

@@ -1,7 +1,7 @@
+import { personalDates } from "@edge-op/pages/describe-values";
 import { formToken } from "@edge-op/pages/form-token";
 import { respondPage } from "@edge-op/pages/respond-page";
 import { listAddresses } from "@edge-op/shared/users/user-addresses";
-import { personalDates } from "../pages/describe-values.ts";
 import { frameOf, type PageRequest } from "../pages/frame.ts";
 import { AccountLayout } from "./account-layout.tsx";
 import { takeNotice } from "./account-notices.ts";

@@ -1,6 +1,6 @@
+import { describeWait } from "@edge-op/pages/describe-values";
 import { Layout } from "@edge-op/pages/layout";
 import { CodeField } from "../factors/app-setup.tsx";
-import { describeWait } from "../pages/describe-values.ts";
 import { HiddenFields, invalidIf, type OtherWay, OtherWays } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import type { AuthTranslator } from "../pages/messages.ts";

@@ -9,6 +9,7 @@ import {
 } from "@edge-op/protocol/encoding/bytes";
 import { type CodeForm, readTypedCode } from "@edge-op/protocol/encoding/typed-code";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
+import { askerOf } from "@edge-op/shared/http/asker";
 import { clientAddress } from "@edge-op/shared/http/client-address";
 import {
   type CodeMailResult,
@@ -80,6 +81,7 @@ export async function requestCode(
   const mail = {
     ...{ id: `${requestId}.code`, purpose, to: address, sub, locale: language, atMs: sentAtMs },
     code: toCode(await macText(env, "code-mac", macInput(owner, mailed))),
+    asker: askerOf(context),
     sender: clientAddress(context, request),
     knownBrowser: isKnown ? owner.browser.id : undefined,
   };

@@ -1,5 +1,6 @@
 import { clientMark } from "@edge-op/pages/client-mark";
 import { identifyBrowser } from "@edge-op/pages/cookies";
+import { describeWait } from "@edge-op/pages/describe-values";
 import { formToken, requireFormToken } from "@edge-op/pages/form-token";
 import { MessagePage } from "@edge-op/pages/message-pages";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
@@ -14,7 +15,6 @@ import { describeDetails } from "../consent/describe-details.ts";
 import { releasedAttributes, requestedAllowances } from "../consent/requested-access.ts";
 import { readPersonFacts } from "../flow/person-facts.ts";
 import { accountPolicy } from "../flow/policy.ts";
-import { describeWait } from "../pages/describe-values.ts";
 import { frameOf, type PageRequest } from "../pages/frame.ts";
 import type { SignedInPerson } from "../session/signed-in-person.ts";
 import { reasonToSignInAgain } from "../sign-in/sign-in-state.ts";

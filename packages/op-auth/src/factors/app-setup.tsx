@@ -142,8 +142,8 @@ export function CodeField(props: {
         inputmode="numeric"
         enterkeyhint="go"
         autocomplete="one-time-code"
-          data-digits={props.digits}
-          autofocus={props.autofocus ?? true}
+        data-digits={props.digits}
+        autofocus={props.autofocus ?? true}
         required
         maxlength={codeFieldLength}
         {...props.invalid}

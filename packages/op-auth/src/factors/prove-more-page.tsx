@@ -1,4 +1,5 @@
 import { ClientMark } from "@edge-op/pages/client-mark";
+import { describeWait } from "@edge-op/pages/describe-values";
 import { Layout } from "@edge-op/pages/layout";
 import { displayName, Person } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
@@ -6,7 +7,6 @@ import { type Factors, findFactors } from "@edge-op/shared/users/factors";
 import type { User } from "@edge-op/shared/users/user";
 import type { Child } from "hono/jsx";
 import { describeClient } from "../pages/describe-client.tsx";
-import { describeWait } from "../pages/describe-values.ts";
 import { HiddenFields, invalidIf, OtherWays } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import type { AuthKey, AuthTranslator } from "../pages/messages.ts";

@@ -1,9 +1,9 @@
 import { passkeyMethods } from "@edge-op/protocol/oauth/authentication-context";
+import { describeDevice } from "@edge-op/shared/http/asker";
 import { listPasskeys } from "@edge-op/shared/users/credentials";
 import type { User } from "@edge-op/shared/users/user";
 import { HiddenFields } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
-import { describeDevice } from "../session/describe-device.ts";
 import { basisOf } from "../session/signed-in-person.ts";
 import { freshMs } from "../step/second-factor.ts";
 import type { StepPageRequest, StepRequest } from "../step/step.ts";

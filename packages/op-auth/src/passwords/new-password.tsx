@@ -1,6 +1,6 @@
+import { describeWait } from "@edge-op/pages/describe-values";
 import { mostPasswordCharacters, type PasswordFault } from "@edge-op/shared/secrets/password-policy";
 import type { Child } from "hono/jsx";
-import { describeWait } from "../pages/describe-values.ts";
 import { invalidIf } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import type { AuthTranslator } from "../pages/messages.ts";

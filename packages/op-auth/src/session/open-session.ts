@@ -1,12 +1,12 @@
 import { formatCookie, readCookie } from "@edge-op/pages/cookies";
 import { endSession } from "@edge-op/shared/endings/endings";
+import { describeDevice, placeOf } from "@edge-op/shared/http/asker";
 import type { Proof, SessionAdmission, SessionFlow } from "@edge-op/shared/sessions/session-rpc";
 import type { PreparedSession, SignIn } from "@edge-op/shared/sessions/sessions";
 import { type AdmittedBy, deleteUserSessions, saveUserSession } from "@edge-op/shared/sessions/user-sessions";
 import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
 import type { PageRequest } from "../pages/frame.ts";
 import { readDeployment } from "../runtime/deployment.ts";
-import { describeDevice, placeOf } from "./describe-device.ts";
 import { readEnding, whileEnding } from "./ending-session.ts";
 import { recordBrowser, type SigningIn } from "./known-browser.ts";
 import type { SignedInPerson } from "./signed-in-person.ts";

@@ -127,13 +127,7 @@ function PasswordForm(props: {
         <label for="username">{t("signUp.username")}</label>
         <input id="username" name="username" type="text" value={address} autocomplete="username" readonly />
       </div>
-      <NewPassword
-        id="new"
-        min={min}
-        label={t("signUp.password")}
-        isInvalid={props.isWrong}
-        autofocus={props.isWrong}
-      >
+      <NewPassword id="new" min={min} label={t("signUp.password")} isInvalid={props.isWrong} autofocus={props.isWrong}>
         <ShowPassword t={t} />
       </NewPassword>
       <p class="muted small" id="new-hint">

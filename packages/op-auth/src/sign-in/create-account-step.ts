@@ -1,4 +1,5 @@
 import { passkeyMethods } from "@edge-op/protocol/oauth/authentication-context";
+import { describeDevice } from "@edge-op/shared/http/asker";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
 import { laneOf } from "@edge-op/shared/sessions/attempts";
@@ -8,7 +9,6 @@ import { verifyNewPasskey } from "../factors/register-passkey.ts";
 import { passkeyWayIn } from "../factors/verify-passkey-sign-in.ts";
 import { checkNewPassword } from "../passwords/replace-password.ts";
 import { passwordWayIn } from "../passwords/verify-password-sign-in.ts";
-import { describeDevice } from "../session/describe-device.ts";
 import { rememberBrowser, type WayIn } from "../session/known-browser.ts";
 import { reserveAttempt } from "../session/sign-in-limits.ts";
 import { type ProvenNewcomer, provenNewcomerOf } from "../step/flow.ts";

@@ -1,4 +1,5 @@
 import { ClientMark } from "@edge-op/pages/client-mark";
+import { describeWait } from "@edge-op/pages/describe-values";
 import { Layout } from "@edge-op/pages/layout";
 import { displayName, Person } from "@edge-op/pages/person";
 import type { UpstreamDocument } from "@edge-op/shared/upstreams/upstream";
@@ -7,11 +8,10 @@ import type { Child } from "hono/jsx";
 import { passkeyMethod } from "../factors/passkey-method.tsx";
 import { PasskeyFailure } from "../factors/passkey-parts.tsx";
 import { ClientLinks, type ClientPages } from "../pages/describe-client.tsx";
-import { describeWait } from "../pages/describe-values.ts";
 import { type OtherWay, OtherWays } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
-import { passwordMethod } from "../passwords/password-method.tsx";
 import { WhoHelps } from "../pages/who-helps.tsx";
+import { passwordMethod } from "../passwords/password-method.tsx";
 import type { LinkMark, UpstreamProblem } from "../step/flow.ts";
 import type { SignInMethod, SignInText } from "../step/sign-in-method.ts";
 import type { StepForm } from "../step/step.ts";
