@@ -12,8 +12,8 @@ describe.each(codeMailKinds)("a mail of a code, %s", (kind) => {
 
   it.each(["en", "de"])(
     "in %s: the code stands in the text and not in the subject, and there is no link to open",
-    (locale) => {
-      const { subject, text, html } = renderAccountMail({ kind, code, atMs, locale }, frame);
+    async (locale) => {
+      const { subject, text, html } = await renderAccountMail({ kind, code, atMs, locale }, frame);
       expect(subject).not.toMatch(/\d/);
       expect(text.includes("0123 4567")).toBe(code !== undefined);
       expect(html.includes("0123 4567")).toBe(code !== undefined);
@@ -23,34 +23,34 @@ describe.each(codeMailKinds)("a mail of a code, %s", (kind) => {
   );
 });
 
-it("the address that another one replaces gets a link that takes the change back", () => {
+it("the address that another one replaces gets a link that takes the change back", async () => {
   const undoPath = "/account/address/undo?undo=abc";
-  const { text, html } = renderAccountMail({ kind: "address-changed", atMs, undoPath }, frame);
+  const { text, html } = await renderAccountMail({ kind: "address-changed", atMs, undoPath }, frame);
   expect(text).toContain(`https://op.example.com${undoPath}`);
   expect(html).toContain(`href="https://op.example.com${undoPath}"`);
 });
 
-it("a mail about something that was added contains the link that takes it back, and says what it does", () => {
+it("a mail about something that was added contains the link that takes it back, and says what it does", async () => {
   const undoPath = "/account/address/undo?undo=abc";
-  const { text } = renderAccountMail({ kind: "app-added", atMs, undoPath }, frame);
+  const { text } = await renderAccountMail({ kind: "app-added", atMs, undoPath }, frame);
   expect(text).toContain("Undo it, and everything that was changed after it, within seven days.");
   expect(text).not.toContain("This was your address before.");
   expect(text).toContain(`https://op.example.com${undoPath}`);
 });
 
-it("an administrator's link leads to the issuer; other addresses are told without it", () => {
+it("an administrator's link leads to the issuer; other addresses are told without it", async () => {
   const undoPath = "/account/password/reset?token=abc";
-  const { text, html } = renderAccountMail({ kind: "reset-link-by-administrator", atMs, undoPath }, frame);
+  const { text, html } = await renderAccountMail({ kind: "reset-link-by-administrator", atMs, undoPath }, frame);
   expect(text).toContain(`Set a new password:\nhttps://op.example.com${undoPath}`);
   expect(html).toContain(`href="https://op.example.com${undoPath}"`);
   expect(text).not.toContain("previous address");
-  const { text: told } = renderAccountMail({ kind: "reset-link-by-administrator", atMs }, frame);
+  const { text: told } = await renderAccountMail({ kind: "reset-link-by-administrator", atMs }, frame);
   expect([told.includes("/reset"), told.includes("ask your administrator")]).toEqual([false, true]);
 });
 
 describe.each(noticeKinds)("a notice of %s", (kind) => {
-  it.each(["en", "de-AT"])("in %s: the same facts as text and HTML, and no link but to the issuer", (locale) => {
-    const { subject, text, html } = renderAccountMail({ kind, atMs, locale }, frame);
+  it.each(["en", "de-AT"])("in %s: the same facts as text and HTML, and no link but to the issuer", async (locale) => {
+    const { subject, text, html } = await renderAccountMail({ kind, atMs, locale }, frame);
     expect(subject.length).toBeGreaterThan(10);
     expect(text).toContain(locale === "en" ? "November 23, 2026" : "23. November 2026");
     expect(text.includes("https://op.example.com/account")).toBe(kind !== "deletion-done");
@@ -64,9 +64,9 @@ describe.each(noticeKinds)("a notice of %s", (kind) => {
   });
 });
 
-it("a name with markup or lines changes neither the HTML nor the subject", () => {
+it("a name with markup or lines changes neither the HTML nor the subject", async () => {
   const name = '<img src=x onerror=alert(1)>"\r\nBcc: x@evil.example';
-  const { subject, html } = renderAccountMail(
+  const { subject, html } = await renderAccountMail(
     { kind: "password-changed", atMs },
     { ...frame, branding: { ...branding, name } },
   );
@@ -74,9 +74,9 @@ it("a name with markup or lines changes neither the HTML nor the subject", () =>
   expect(html).not.toContain("<img");
 });
 
-it("a logo is shown if it is an https: URL; programs for mail show no data: image", () => {
-  const htmlWith = (logoUrl: string) =>
-    renderAccountMail({ kind: "passkey-added", atMs }, { ...frame, branding: { ...branding, logoUrl } }).html;
-  expect(htmlWith("https://acme.example/logo.png")).toContain('<img src="https://acme.example/logo.png"');
-  expect(htmlWith("data:image/png;base64,AAAA")).not.toContain("<img");
+it("a logo is shown if it is an https: URL; programs for mail show no data: image", async () => {
+  const htmlWith = async (logoUrl: string) =>
+    (await renderAccountMail({ kind: "passkey-added", atMs }, { ...frame, branding: { ...branding, logoUrl } })).html;
+  expect(await htmlWith("https://acme.example/logo.png")).toContain('<img src="https://acme.example/logo.png"');
+  expect(await htmlWith("data:image/png;base64,AAAA")).not.toContain("<img");
 });

@@ -45,13 +45,13 @@ async function renderAccount(at: PageRequest, person: SignedInPerson): Promise<R
       listIdentities(context.env.DB, user.sub),
       isolate.upstreams.list(context),
     ]);
+  const frame = await frameOf(context, request);
   const allowed = applications.flatMap((each) => each.allowed);
   const found = await isolate.resources.findAll(context, allowedResources(allowed));
-  const resources = [...found, adminResource(context.settings.issuer)];
+  const resources = [...found, adminResource(context.settings.issuer, frame.t)];
   const ceremony = mayAddPasskey(at, person, factors)
     ? await isolate.challenges.put(context, "passkey-ceremony", user.sub, context.arrivedAtMs + ceremonyMs)
     : undefined;
-  const frame = frameOf(context, request);
   const view: AccountView = {
     user,
     formToken: await formToken(context, accountForms, sessionId),

@@ -107,7 +107,7 @@ async function sendTo(
   if (address === undefined) {
     return renderAddress(at, person, { isFurther, problem: { kind: "invalidAddress" }, typed: typed.slice(0, 254) });
   }
-  const { language } = frameOf(at.context, at.request).t;
+  const { language } = (await frameOf(at.context, at.request)).t;
   const wanted = { purpose: "address", address, language, sub: person.user.sub } as const;
   const requested = await requestCode(at, { browser, id }, wanted);
   if (requested.kind === "throttled") {
@@ -141,7 +141,7 @@ async function renderCode(
   const state = await sealText(context.env, "flow-seal", JSON.stringify(code), { bound: boundTo(browser, person) });
   const fields = { form_token: await formToken(context, accountForms, person.sessionId), state };
   const view = { form: { action: path, fields }, mailed: code.mailed, problem, canCancel: false, isOfAccount: true };
-  const page = <CodePage frame={frameOf(context, request)} view={view} />;
+  const page = <CodePage frame={await frameOf(context, request)} view={view} />;
   return respondPage(page, { ...respondingTo(problem), cookies: [browser.setCookie] });
 }
 
@@ -154,7 +154,7 @@ async function renderAddress(
     typed,
   }: { readonly isFurther: boolean; readonly problem?: CodeProblem; readonly typed?: string },
 ): Promise<Response> {
-  const frame = frameOf(context, request);
+  const frame = await frameOf(context, request);
   const { t } = frame;
   const token = { form_token: await formToken(context, accountForms, sessionId) };
   const fields = isFurther ? { ...token, further: "1" } : token;

@@ -44,7 +44,7 @@ async function beginConfirmBrowser(at: BegunFlow, sub: string): Promise<Pick<Flo
   const address = user && verifiedAddress(user.claims);
   const marks = { ...flow.marks, mailed: undefined };
   if (address === undefined) return { marks };
-  const { language } = frameOf(context, request, localesOf(flow.purpose)).t;
+  const { language } = (await frameOf(context, request, localesOf(flow.purpose))).t;
   const requested = await requestCode(at, { browser, id: flow.fid }, { purpose: "sign-in", address, language });
   if (requested.kind === "sent") return { marks: { ...marks, mailed: requested.mailed } };
   return { marks, problem: { kind: "throttled", untilMs: context.arrivedAtMs + requested.seconds * 1000 } };
@@ -53,7 +53,7 @@ async function beginConfirmBrowser(at: BegunFlow, sub: string): Promise<Pick<Flo
 /** **The page for the code of a new browser.** Cost: 0. */
 async function showConfirmBrowser(at: StepPageRequest): Promise<Response> {
   const { context, authorization, form, flow, restart } = at;
-  const frame = stepFrame(at);
+  const frame = await stepFrame(at);
   const { t } = frame;
   const problem = codeProblemOf(flow.problem, context.arrivedAtMs);
   const { mailed } = flow.marks;

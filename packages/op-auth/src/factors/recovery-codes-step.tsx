@@ -42,7 +42,7 @@ async function showRecoveryCodes(at: StepPageRequest): Promise<Response> {
   const { authorization, form, restart } = at;
   const made = await pageCodes(at);
   if (made === undefined) return redirect(restart);
-  const frame = stepFrame(at);
+  const frame = await stepFrame(at);
   const { t } = frame;
   const name = displayName(made.user);
   const page = (

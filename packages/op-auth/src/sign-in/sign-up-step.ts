@@ -68,7 +68,7 @@ async function readNewcomer(at: StepRequest, form: Form, typed: string): Promise
 
 async function sendCode(at: StepRequest, { name, address }: Newcomer): Promise<StepResult> {
   const { context, browser, flow } = at;
-  const { language } = stepFrame(at).t;
+  const { language } = (await stepFrame(at)).t;
   const requested = await requestCode(at, { browser, id: flow.fid }, { purpose: "sign-up", address, language });
   if (requested.kind === "throttled") {
     const untilMs = context.arrivedAtMs + requested.seconds * 1000;

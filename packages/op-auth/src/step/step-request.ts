@@ -8,7 +8,7 @@ import { type Purpose, pendingProofs } from "./flow.ts";
 import type { StepRequest } from "./step.ts";
 
 /** **The frame of a step's page**, in the language that the request of the flow asks for. */
-export function stepFrame({ context, request, authorization, flow }: StepRequest): AuthPageFrame {
+export function stepFrame({ context, request, authorization, flow }: StepRequest): Promise<AuthPageFrame> {
   return frameOf(context, request, authorization?.request.uiLocales ?? localesOf(flow.purpose));
 }
 

@@ -218,12 +218,13 @@ export class MailSender
     const room = row.tries === 0 ? this.#limits.reserve([sendLimits(mail.kind, key)], nowMs()) : undefined;
     if (room?.kind === "refused") return { kind: "wait", dueMs: nowMs() + room.retryAfterMs, tries: 0 };
     const settings = readSettings(this.env);
+    const { deletionGraceDays } = settings;
     const branding: Branding = readBranding(this.env);
     const result = await sendMail(this.env, settings, {
       id: row.id,
       from: { email: settings.mailFrom ?? "", name: branding.name },
       to: mail.to,
-      ...renderAccountMail(mail, { issuer: settings.issuer, branding, deletionGraceDays: settings.deletionGraceDays }),
+      ...(await renderAccountMail(mail, { issuer: settings.issuer, branding, deletionGraceDays })),
     });
     return this.#judge(row, result, problems);
   }

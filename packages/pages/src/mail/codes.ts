@@ -1,7 +1,5 @@
 import { type CodePurpose, mailedCodeMs } from "@edge-op/shared/mail/mail-sender-rpc";
-import type { Language } from "../languages.ts";
-import { createTranslator } from "../translator.ts";
-import { mailMessages } from "./messages.ts";
+import type { MailKey, MailTranslator } from "./messages.ts";
 import type { MailBlock, MailContent, MailFrame } from "./render-mail.ts";
 
 /**
@@ -24,7 +22,7 @@ const titles = {
   "sign-in": "mail.codeSignIn",
   "account-exists": "mail.accountExists",
   "address-in-use": "mail.addressInUse",
-} as const satisfies Readonly<Record<CodeMailKind, keyof typeof mailMessages.en>>;
+} as const satisfies Readonly<Record<CodeMailKind, MailKey>>;
 
 const explanations = {
   recover: "mail.codeRecoverText",
@@ -33,7 +31,7 @@ const explanations = {
   "sign-in": "mail.codeSignInText",
   "account-exists": "mail.accountExistsText",
   "address-in-use": "mail.addressInUseText",
-} as const satisfies Readonly<Record<CodeMailKind, keyof typeof mailMessages.en>>;
+} as const satisfies Readonly<Record<CodeMailKind, MailKey>>;
 
 export const codeMailKinds = Object.keys(titles) as readonly CodeMailKind[];
 
@@ -41,8 +39,7 @@ export const codeMailKinds = Object.keys(titles) as readonly CodeMailKind[];
  * **A mailed code.** It is typed into the page on which it was requested: there is no link that a program which reads mails could open. It contains
  * no text of anyone, and the subject does not contain the code.
  */
-export function describeCode({ kind, code }: CodeData, language: Language, { branding }: MailFrame): MailContent {
-  const t = createTranslator(mailMessages, language);
+export function describeCode({ kind, code }: CodeData, t: MailTranslator, { branding }: MailFrame): MailContent {
   const values = { name: branding.name, minutes: mailedCodeMs / 60_000 };
   const paragraph = (text: string): MailBlock => ({ kind: "paragraph", text });
   const shown: readonly MailBlock[] =

@@ -1,7 +1,5 @@
 import type { NoticeKind } from "@edge-op/shared/mail/mail-sender-rpc";
-import type { Language } from "../languages.ts";
-import { createTranslator } from "../translator.ts";
-import { mailMessages } from "./messages.ts";
+import type { MailKey, MailTranslator } from "./messages.ts";
 import type { MailContent, MailFrame } from "./render-mail.ts";
 
 export interface NoticeData {
@@ -41,9 +39,9 @@ const titles = {
   "account-restored": "mail.accountRestored",
   "new-browser": "mail.newBrowser",
   invitation: "mail.invitation",
-} as const satisfies Readonly<Record<NoticeKind, keyof typeof mailMessages.en>>;
+} as const satisfies Readonly<Record<NoticeKind, MailKey>>;
 
-const deletionTexts: Partial<Record<NoticeKind, keyof typeof mailMessages.en>> = {
+const deletionTexts: Partial<Record<NoticeKind, MailKey>> = {
   "deletion-asked": "mail.deletionAskedText",
   "deletion-near": "mail.deletionNearText",
 };
@@ -68,11 +66,12 @@ function undoText(kind: NoticeKind) {
  */
 export function describeNotice(
   { kind, atMs, undoPath }: NoticeData,
-  language: Language,
+  t: MailTranslator,
   { issuer, branding, deletionGraceDays }: MailFrame,
 ): MailContent {
-  const t = createTranslator(mailMessages, language);
-  const at = new Intl.DateTimeFormat(language, { dateStyle: "long", timeStyle: "short", timeZone: "UTC" }).format(atMs);
+  const at = new Intl.DateTimeFormat(t.language, { dateStyle: "long", timeStyle: "short", timeZone: "UTC" }).format(
+    atMs,
+  );
   const values = { name: branding.name, at, days: deletionGraceDays };
   const isByAdministrator = byAdministrator.includes(kind);
   const paragraph = (text: string) => ({ kind: "paragraph", text }) as const;
