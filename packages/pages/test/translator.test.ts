@@ -10,7 +10,7 @@ describe("chooseLanguage", () => {
     ["Accept-Language without languages of q=0", [], "de;q=0, en", "en"],
     ["a tag in any case", ["DE"], null, "de"],
     ["a script or country that no text depends on", ["de-Latn-AT-1996"], null, "de"],
-    ["no language that is only a prefix of letters", ["deu", "den"], null, "en"],
+    ["another code of the language", ["deu"], null, "de"],
     ["English as the default if none is supported", ["fr"], "it, es;q=0.5", "en"],
     ["English as the default without a preference", [], null, "en"],
     ["English as the default for names of object members", ["constructor", "__proto__"], "toString", "en"],
