@@ -1,5 +1,5 @@
+import { deployedTexts } from "@edge-op/shared/config/deployed-texts";
 import { onFirstUse } from "@edge-op/shared/runtime/on-first-use";
-import { deployedTexts } from "./deployed-texts.ts";
 import { isTranslated, type Language, languages } from "./languages.ts";
 import { createTranslator, type Texts, type Translator } from "./translator.ts";
 

@@ -1,29 +1,11 @@
-import { deployedLanguages } from "./deployed-texts.ts";
+import { type LanguageInfo, textLanguages, translatedLanguages } from "@edge-op/shared/config/text-languages";
 import { pseudoLanguages } from "./pseudo-languages.ts";
 
-export interface LanguageInfo {
-  /** In the language itself. */
-  readonly name: string;
-  readonly direction: "ltr" | "rtl";
-}
-
-/**
- * **The languages of pages and mails**, by tag (RFC 5646). To add one, add its files and a line; see docs/adding/language.md. A tag is the shortest
- * one that says how the texts are written: Chinese is `zh-Hans` because the script differs and the country does not matter, Portuguese is `pt-BR`
- * because the words differ.
- */
-const translated: Readonly<Record<string, LanguageInfo>> = {
-  en: { name: "English", direction: "ltr" },
-  de: { name: "Deutsch", direction: "ltr" },
-};
-
-const known: ReadonlyMap<string, LanguageInfo> = new Map(
-  Object.entries({ ...translated, ...deployedLanguages, ...pseudoLanguages }),
-);
+const known: ReadonlyMap<string, LanguageInfo> = new Map(Object.entries({ ...textLanguages, ...pseudoLanguages }));
 
 /** Whether the files of the packages have this language. */
 export function isTranslated(language: Language): boolean {
-  return Object.hasOwn(translated, language);
+  return Object.hasOwn(translatedLanguages, language);
 }
 
 /** The tag of one of the {@link languages}. The pseudo languages exist in tests only. */
@@ -59,8 +41,8 @@ export function chooseLanguage(
 }
 
 /**
- * The tag, or the first of its beginnings that is supported, else a language that is written alike: `zh-CN` is `zh-Hans`, `pt` is `pt-BR`, and `zh-TW`
- * is neither.
+ * The tag, or the first of its beginnings that is supported, else a language that is written alike: `zh-CN` is `zh-Hans`, `pt` is `pt-BR`, and
+ * `zh-TW` is neither.
  *
  * @see https://www.rfc-editor.org/rfc/rfc4647#section-3.4
  */

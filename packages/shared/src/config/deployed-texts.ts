@@ -1,4 +1,4 @@
-import type { LanguageInfo } from "./languages.ts";
+import type { LanguageInfo } from "./text-languages.ts";
 
 type Load = () => Promise<{ readonly default: Readonly<Record<string, string>> }>;
 
