@@ -3,12 +3,14 @@ import type { Child } from "hono/jsx";
 import { assetUrl, type Script, scriptUrl } from "./assets.ts";
 import type { Branding } from "./branding.ts";
 import { LanguageSwitch } from "./language-switch.tsx";
-import { describeLanguage } from "./languages.ts";
-import type { LayoutMessageKey } from "./messages.ts";
+import { describeLanguage, type Language } from "./languages.ts";
+import type { LayoutKey } from "./messages.ts";
 import type { Translator } from "./translator.ts";
 
 export interface PageFrame {
-  readonly t: Translator<LayoutMessageKey>;
+  readonly t: Translator<LayoutKey>;
+  /** Those that the page exists in. */
+  readonly languages: readonly Language[];
   readonly branding: Branding;
   /** The path and query of the page, if a browser can load it again. */
   readonly location?: string | undefined;
@@ -36,6 +38,7 @@ interface LayoutProps extends PageFrame {
 export function Layout(props: LayoutProps) {
   const {
     t,
+    languages,
     branding,
     location,
     title,
@@ -77,7 +80,9 @@ export function Layout(props: LayoutProps) {
               <footer class="links">
                 {account && <a href="/account">{t("link.account")}</a>}
                 {branding.supportUrl && <a href={branding.supportUrl}>{t("support")}</a>}
-                {location !== undefined && <LanguageSwitch language={t.language} location={location} formId={formId} />}
+                {location !== undefined && (
+                  <LanguageSwitch t={t} languages={languages} location={location} formId={formId} />
+                )}
               </footer>
             )}
           </div>

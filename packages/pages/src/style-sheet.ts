@@ -166,7 +166,8 @@ pre { margin: .75rem 0 0; padding: .875rem 1rem; border: 1px solid var(--line); 
 dd pre { margin: 0; padding: 0; border: 0; }
 dd:last-child { margin-bottom: 0; }
 .sign { width: 56px; height: 56px; margin: 0 auto 1rem; display: block; color: var(--brand-text); }
-.languages { display: flex; flex-wrap: wrap; justify-content: center; }
+.languages { margin: 0; text-align: center; }
+.languages form { display: grid; grid-template-columns: repeat(auto-fit, minmax(8rem, 1fr)); width: min(30rem, calc(100vw - 2rem)); margin: .25rem auto 0; }
 .code, .secret, ul.codes, .code-field, dd { direction: ltr; unicode-bidi: isolate; }
 [hidden] { display: none !important; }
 @media (max-width: 30rem) {

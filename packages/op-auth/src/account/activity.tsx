@@ -32,7 +32,7 @@ const readAtOnce = 200;
 export function showActivity(at: PageRequest): Promise<Response> {
   return asPerson(at, async ({ user }) => {
     const { context, request } = at;
-    const frame = frameOf(context, request);
+    const frame = await frameOf(context, request);
     const before = parsePlace(new URL(request.url).searchParams.get("before") ?? "");
     const { events, next } = await readActivity(at, user.sub, before);
     const { time } = personalDates(context, frame.t.language, user);

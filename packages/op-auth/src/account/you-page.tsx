@@ -13,7 +13,7 @@ import { accountForms, asPerson } from "./require-person.ts";
 export function showYou(at: PageRequest): Promise<Response> {
   return asPerson(at, async ({ user, sessionId }) => {
     const { context, request } = at;
-    const frame = frameOf(context, request);
+    const frame = await frameOf(context, request);
     const { t } = frame;
     const addresses = await listAddresses(context.env.DB, user.sub);
     const { notice, cookies } = takeNotice(at);
