@@ -25,7 +25,7 @@ export function AddressSection({ t, view }: { readonly t: AuthTranslator; readon
     </a>
   );
   return (
-    <Section title={t("account.address")} action={action}>
+    <Section id="addresses" title={t("account.address")} action={action}>
       {email === undefined && <p class="muted small">{t("account.noAddress")}</p>}
       <List>
         {email !== undefined && (

@@ -64,6 +64,7 @@ function SessionsSection(props: {
   );
   return (
     <Section
+      id="sessions"
       title={t("account.sessions")}
       text={t("account.sessionsText")}
       action={others.length > 0 ? endOthers : undefined}

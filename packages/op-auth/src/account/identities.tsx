@@ -115,6 +115,7 @@ export function IdentitiesSection({ t, date, formToken, created, lastUsed, ident
   const others = upstreams.filter((each) => identities.every(({ upstreamId }) => upstreamId !== each.upstreamId));
   return (
     <Section
+      id="identities"
       title={t("upstream.identities")}
       text={t(identities.length === 0 ? "upstream.noIdentities" : "upstream.identitiesText")}
     >
