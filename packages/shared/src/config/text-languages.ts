@@ -14,6 +14,18 @@ export interface LanguageInfo {
 export const translatedLanguages: Readonly<Record<string, LanguageInfo>> = {
   en: { name: "English", direction: "ltr" },
   de: { name: "Deutsch", direction: "ltr" },
+  fr: { name: "Français", direction: "ltr" },
+  es: { name: "Español", direction: "ltr" },
+  it: { name: "Italiano", direction: "ltr" },
+  "pt-BR": { name: "Português (Brasil)", direction: "ltr" },
+  nl: { name: "Nederlands", direction: "ltr" },
+  pl: { name: "Polski", direction: "ltr" },
+  tr: { name: "Türkçe", direction: "ltr" },
+  uk: { name: "Українська", direction: "ltr" },
+  ja: { name: "日本語", direction: "ltr" },
+  ko: { name: "한국어", direction: "ltr" },
+  "zh-Hans": { name: "简体中文", direction: "ltr" },
+  ar: { name: "العربية", direction: "rtl" },
 };
 
 /** With those that only the deployment has. */
