@@ -18,6 +18,7 @@ import {
   sentToClient,
   useDeployment,
 } from "./fixtures/auth-fixtures.ts";
+import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
 useAnnouncedSetUp();
 
@@ -223,8 +224,9 @@ describe("when to sign in again", () => {
   });
 });
 
-describe("OIDC Core §5.5.1.1: a preferred acr", () => {
+describe("OIDC Core §5.5.1.1: a preferred acr of a person who can reach it", () => {
   beforeEach(async () => {
+    await SoftwarePasskey.register("alice");
     await browser.signInWhole();
   });
 

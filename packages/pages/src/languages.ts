@@ -1,4 +1,5 @@
-import { type LanguageInfo, textLanguages, translatedLanguages } from "@edge-op/shared/config/text-languages";
+import type { LanguageInfo } from "@edge-op/shared/config/deployed-texts";
+import { textLanguages, translatedLanguages } from "@edge-op/shared/config/text-languages";
 import { pseudoLanguages } from "./pseudo-languages.ts";
 
 const known: ReadonlyMap<string, LanguageInfo> = new Map(Object.entries({ ...textLanguages, ...pseudoLanguages }));

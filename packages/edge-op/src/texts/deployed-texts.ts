@@ -1,7 +1,7 @@
 import { existsSync, globSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import { translatedLanguages } from "@edge-op/shared/config/text-languages";
 import type { Plugin } from "esbuild";
-import { translatedLanguages } from "../../../shared/src/config/text-languages.ts";
 import { repositoryRoot } from "../workers.ts";
 import { findTextFaults, type TextFile } from "./find-text-faults.ts";
 

@@ -1,9 +1,13 @@
-import type { LanguageInfo } from "./text-languages.ts";
-
 type Load = () => Promise<{ readonly default: Readonly<Record<string, string>> }>;
 
 /** **Texts of a deployment's own**: none. A build replaces this file if the deployment has `deployments/texts/`. */
 export const deployedTexts: Readonly<Record<string, Load>> = {};
+
+export interface LanguageInfo {
+  /** In the language itself. */
+  readonly name: string;
+  readonly direction: "ltr" | "rtl";
+}
 
 /** Languages that only the deployment has. */
 export const deployedLanguages: Readonly<Record<string, LanguageInfo>> = {};

@@ -1,10 +1,4 @@
-import { deployedLanguages } from "./deployed-texts.ts";
-
-export interface LanguageInfo {
-  /** In the language itself. */
-  readonly name: string;
-  readonly direction: "ltr" | "rtl";
-}
+import { deployedLanguages, type LanguageInfo } from "./deployed-texts.ts";
 
 /**
  * **The languages of pages and mails**, by tag (RFC 5646). To add one, add its files and a line; see docs/adding/language.md. A tag is the shortest
