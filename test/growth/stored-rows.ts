@@ -169,7 +169,7 @@ const database: readonly StoredRows[] = [
     perDay: newUsers,
     life: "population",
     rows: users,
-    text: { sub, username: 20, status: 6, claims: 150, attributes: 2, username_key: 20 },
+    text: { sub, username: 20, status: 6, claims: 150, attributes: 2, username_key: 20, terms_version: 7 },
   },
   {
     table: "retired_subs",

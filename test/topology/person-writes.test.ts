@@ -106,6 +106,7 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "DELETE user_identities": `${guarded}; else ${administrator}`,
     "UPDATE users": "the same",
   },
+  "shared/src/users/terms.ts": { "UPDATE users": guarded },
   "shared/src/users/user-directory.ts": { "UPDATE users": guarded },
   "shared/src/users/offline-grants.ts": {
     "DELETE user_grants": end,

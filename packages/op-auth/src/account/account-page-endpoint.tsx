@@ -4,6 +4,7 @@ import { listUserSessions } from "@edge-op/shared/sessions/user-sessions";
 import { findPassword, listPasskeys } from "@edge-op/shared/users/credentials";
 import { listFactors } from "@edge-op/shared/users/factors";
 import { listIdentities } from "@edge-op/shared/users/identities";
+import { findAgreement } from "@edge-op/shared/users/terms";
 import { listAddresses } from "@edge-op/shared/users/user-addresses";
 import { adminResource, allowedResources } from "../consent/allowances.ts";
 import { describeDetails } from "../consent/describe-details.ts";
@@ -12,6 +13,7 @@ import { personSignal } from "../factors/passkey-parts.tsx";
 import { passkeyRegistrationOptions } from "../factors/register-passkey.ts";
 import { personalDates } from "../pages/describe-values.ts";
 import { frameOf, type PageRequest } from "../pages/frame.ts";
+import { readDeployment } from "../runtime/deployment.ts";
 import type { SignedInPerson } from "../session/signed-in-person.ts";
 import { readNotice } from "./account-notices.ts";
 import { AccountPage, type AccountView } from "./account-page.tsx";
@@ -25,7 +27,7 @@ const ceremonyMs = 10 * 60_000;
 
 /**
  * **`GET /account`**: address, password, passkeys, second factors, connected providers, applications with access, sessions. Cost: 2 object calls, 7
- * D1 calls.
+ * D1 calls; 1 more beside them with `TERMS_VERSION`.
  */
 export function showAccount(at: PageRequest): Promise<Response> {
   return asPerson(at, (person) => renderAccount(at, person));
@@ -34,7 +36,7 @@ export function showAccount(at: PageRequest): Promise<Response> {
 async function renderAccount(at: PageRequest, person: SignedInPerson): Promise<Response> {
   const { context, isolate, request } = at;
   const { user, session, sessionId } = person;
-  const [{ record: password }, addresses, passkeys, factors, applications, sessions, identities, upstreams] =
+  const [{ record: password }, addresses, passkeys, factors, applications, sessions, identities, upstreams, agreement] =
     await Promise.all([
       findPassword(context.env.DB, user.username),
       listAddresses(context.env.DB, user.sub),
@@ -44,6 +46,7 @@ async function renderAccount(at: PageRequest, person: SignedInPerson): Promise<R
       listUserSessions(context.env.DB, user.sub, context.arrivedAtMs),
       listIdentities(context.env.DB, user.sub),
       isolate.upstreams.list(context),
+      readDeployment(context.env).terms && findAgreement(context.env.DB, user.sub),
     ]);
   const allowed = applications.flatMap((each) => each.allowed);
   const found = await isolate.resources.findAll(context, allowedResources(allowed));
@@ -83,6 +86,7 @@ async function renderAccount(at: PageRequest, person: SignedInPerson): Promise<R
       .toSorted((left, right) => Number(right.isThis) - Number(left.isThis)),
     notice: readNotice(new URL(request.url).searchParams.get("notice")),
     dates: personalDates(context, frame.t.language, user),
+    agreement,
     canDelete: context.settings.deletionGraceDays > 0,
   };
   return respondPage(<AccountPage frame={frame} view={view} />, { formLeaves: upstreams.length > 0 });

@@ -6,6 +6,7 @@ import type { Upstream } from "@edge-op/shared/upstreams/upstream";
 import type { Passkey } from "@edge-op/shared/users/credentials";
 import type { ListedFactor } from "@edge-op/shared/users/factors";
 import type { Identity } from "@edge-op/shared/users/identities";
+import type { Agreement } from "@edge-op/shared/users/terms";
 import type { User } from "@edge-op/shared/users/user";
 import type { UserAddress } from "@edge-op/shared/users/user-addresses";
 import { NoPasskeys, PasskeySignal, type Signal } from "../factors/passkey-parts.tsx";
@@ -13,6 +14,7 @@ import { passkeyScript } from "../factors/passkey-script.ts";
 import { describePlace, type PersonalDates } from "../pages/describe-values.ts";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import type { AuthTranslator } from "../pages/messages.ts";
+import { AgreedTerms } from "../terms/terms-parts.tsx";
 import { type AccountNotice, accountNotices } from "./account-notices.ts";
 import { Item, RemoveLink } from "./account-parts.tsx";
 import { AddressSection } from "./address-section.tsx";
@@ -45,6 +47,7 @@ export interface AccountView {
   readonly sessions: readonly (UserSession & { readonly isThis: boolean })[];
   readonly notice: AccountNotice | undefined;
   readonly dates: PersonalDates;
+  readonly agreement: Agreement | undefined;
   readonly canDelete: boolean;
 }
 
@@ -97,6 +100,7 @@ export function AccountPage({ frame, view }: Props) {
       <ApplicationsSection t={t} applications={view.applications} resources={view.resources} date={date} />
       <Sessions t={t} view={view} />
       <DataSection t={t} canDelete={view.canDelete} />
+      <AgreedTerms frame={frame} agreement={view.agreement} dates={view.dates} />
       <p class="links">
         <a href="/logout" id="sign-out">
           {t("home.signOut")}

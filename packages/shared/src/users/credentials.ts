@@ -1,7 +1,7 @@
 import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { dearestHash } from "../secrets/hash-cost.ts";
 import { queryDatabase } from "../storage/query-database.ts";
-import { type FactorRow, type Factors, factorColumns, toFactors } from "./factors.ts";
+import { type FactorRow, type Factors, factorColumns, type TermsRow, toFactors } from "./factors.ts";
 import type { User } from "./user.ts";
 import { parseEmailAddress } from "./user-addresses.ts";
 import { canonicalUsername } from "./username.ts";
@@ -149,22 +149,24 @@ function toPasskey(row: PasskeyRow): Passkey {
   };
 }
 
-/** Contains the user's status, and their consent to a client. The passkey of a suspended user is returned too; the caller refuses it. */
+/** Contains the user's status, their consent to a client, and the terms that they have agreed to. The passkey of a suspended user is returned too; the caller refuses it. */
 export async function findPasskey(
   database: D1Database,
   credentialId: string,
   clientId?: string,
-): Promise<(Passkey & Pick<User, "status"> & Pick<PasswordRecord, "allowed">) | undefined> {
+): Promise<(Passkey & Pick<User, "status"> & Pick<PasswordRecord, "allowed"> & Pick<Factors, "terms">) | undefined> {
   const row = await queryDatabase(() =>
     database
       .prepare(
-        `SELECT c.*, u.status, s.allowed FROM webauthn_credentials c JOIN users u ON u.sub = c.sub
+        `SELECT c.*, u.status, u.terms_version, s.allowed FROM webauthn_credentials c JOIN users u ON u.sub = c.sub
            LEFT JOIN consents s ON s.sub = c.sub AND s.client_id = ?2 WHERE c.credential_id = ?1`,
       )
       .bind(credentialId, clientId ?? null)
-      .first<PasskeyRow & Allowed & Pick<User, "status">>(),
+      .first<PasskeyRow & Allowed & TermsRow & Pick<User, "status">>(),
   );
-  return row === null ? undefined : { ...toPasskey(row), status: row.status, allowed: toAllowed(row) };
+  if (row === null) return undefined;
+  const { status, terms_version: terms } = row;
+  return { ...toPasskey(row), status, allowed: toAllowed(row), terms: terms ?? undefined };
 }
 
 export async function listPasskeys(database: D1Database, sub: string): Promise<Passkey[]> {
