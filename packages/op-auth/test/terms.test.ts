@@ -1,6 +1,8 @@
 /** **Agreeing to the terms of service**: who is asked and when, what is stored, and the ways around it. */
 
 import { describe, expect, it } from "vitest";
+import { postForm } from "../../../test/fixtures/call.ts";
+import { seedClient } from "../../../test/fixtures/seed.ts";
 import type { AuthEnv } from "../src/runtime/auth-env.ts";
 import { readDeployment } from "../src/runtime/deployment.ts";
 import {
@@ -166,6 +168,31 @@ describe("a person who has not agreed", () => {
   });
 });
 
+describe("RFC 8628: a device", () => {
+  it("gets access from a session only after its person has agreed, and its page says so before", async () => {
+    const grant_types = ["urn:ietf:params:oauth:grant-type:device_code"] as const;
+    const device = await seedClient(authEnv, "device", { grant_types, scope: "openid" });
+    const asked = await postForm(fixtures.app, authEnv, "/device_authorization", { scope: "openid" }, device);
+    const { user_code } = (await asked.json()) as { user_code: string };
+    const page = `/device?${new URLSearchParams({ user_code })}`;
+    deploy({});
+    await browser.signIn(locationOf(await browser.get("/account")));
+    const form_token = formTokenOf(await html(page));
+    deploy(first);
+    expect(stepOf(locationOf(await browser.get(page)))).toBe("sign-in");
+    const allowed = await browser.post("/device", { form_token, user_code, decision: "allow" });
+    const signingIn = locationOf(allowed);
+    expect(stepOf(signingIn)).toBe("sign-in");
+    const next = locationOf(await browser.signIn(signingIn));
+    expect(stepOf(next)).toBe("terms");
+    const back = locationOf(await postOnce(browser, next, agree()));
+    expect(back).toBe(page);
+    const again = formTokenOf(await html(back));
+    const decided = await browser.post("/device", { form_token: again, user_code, decision: "allow" });
+    expect(locationOf(decided)).toBe("/device?result=allowed");
+  });
+});
+
 describe("a newcomer", () => {
   const chosen = { new: "a long and new secret", repeat: "a long and new secret" };
 
@@ -215,14 +242,11 @@ describe("around the page", () => {
   it("an old page does not agree to a version that has come into force since", async () => {
     deploy(first);
     const page = await signIn();
-    const form_token = formTokenOf(await html(page));
     deploy(second);
-    const again = locationOf(await browser.post(page, { form_token, ...agree() }));
+    const again = await follow(browser, page, agree());
     expect([stepOf(again), await stored()]).toEqual(["terms", nothing]);
     expect(await html(again)).toContain("have changed since this page was opened");
-    const r = await postOnce(browser, again, agree("2027-01"));
-    console.log(r.status, (await r.clone().text()).slice(-1500));
-    expect(sentToClient(r).code).toBeDefined();
+    expect(sentToClient(await postOnce(browser, again, agree("2027-01"))).code).toBeDefined();
   });
 
   it("two forms at once store one agreement and one event", async () => {
