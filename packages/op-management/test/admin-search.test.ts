@@ -92,7 +92,9 @@ describe.each(searches)("GET /admin/%s?%s", (list, query, ids) => {
       expect(plan.filter((step) => /^SCAN (?!\(|CONSTANT)|TEMP B-TREE/.test(step))).toEqual([]);
       const [name, value = ""] = query.split("=");
       if (page > 0 && value.endsWith("*") && !/^(sub|client_id)$/.test(name!)) {
-        expect(plan.join("\n")).toMatch(/\((\w+_key|terms_version),(sub|client_id)\)>\(\?,\?\) AND (\w+_key|terms_version)<\?/);
+        expect(plan.join("\n")).toMatch(
+          /\((\w+_key|terms_version),(sub|client_id)\)>\(\?,\?\) AND (\w+_key|terms_version)<\?/,
+        );
       }
       if (/=/.test(query) && !/^(sub|client_id|status=active)/.test(query)) {
         expect(plan.join("\n")).not.toMatch(new RegExp(`SEARCH ${list} USING PRIMARY KEY`));

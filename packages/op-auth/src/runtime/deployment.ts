@@ -11,7 +11,9 @@ import {
 import type { SessionLifetime } from "@edge-op/shared/sessions/sessions";
 import { parseEmailAddress } from "@edge-op/shared/users/user-addresses";
 
-/** **The settings of op-auth alone**: branding, session lifetimes, second factors, new browsers, sign-up and terms. Read and checked once per isolate. */
+/**
+ * **The settings of op-auth alone**: branding, session lifetimes, second factors, new browsers, sign-up and terms. Read and checked once per isolate.
+ */
 export interface Deployment extends Branding {
   readonly session: SessionLifetime;
   readonly secondFactor: SettingsOf<typeof secondFactorSettings>;

@@ -34,7 +34,8 @@ export function TermsOfCreation(props: { readonly frame: AuthPageFrame; readonly
   if (terms === undefined) return null;
   return (
     <p class="muted small" id="terms">
-      <Linked frame={frame} text="terms.creating" /> {frame.branding.privacyUrl && <Linked frame={frame} text="terms.privacy" />}
+      <Linked frame={frame} text="terms.creating" />{" "}
+      {frame.branding.privacyUrl && <Linked frame={frame} text="terms.privacy" />}
     </p>
   );
 }

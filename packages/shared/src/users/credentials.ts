@@ -149,7 +149,10 @@ function toPasskey(row: PasskeyRow): Passkey {
   };
 }
 
-/** Contains the user's status, their consent to a client, and the terms that they have agreed to. The passkey of a suspended user is returned too; the caller refuses it. */
+/**
+ * Contains the user's status, their consent to a client, and the terms that they have agreed to. The passkey of a suspended user is returned too; the
+ * caller refuses it.
+ */
 export async function findPasskey(
   database: D1Database,
   credentialId: string,
