@@ -20,7 +20,9 @@ let mailbox: BrowserMailbox;
 
 beforeAll(async () => {
   mailbox = await BrowserMailbox.start();
-  fixtures = await openBrowserFixtures({ vars: { ...mailbox.variables, SIGN_UP: "open" } });
+  const terms = { TERMS_URL: "https://example.com/terms", PRIVACY_URL: "https://example.com/privacy" };
+  const vars = { ...mailbox.variables, ...terms, TERMS_VERSION: "2026-11", SIGN_UP: "open" };
+  fixtures = await openBrowserFixtures({ vars });
 });
 
 afterAll(async () => {
@@ -88,6 +90,26 @@ describe("a newcomer, 390×844 and 1280×900", () => {
     await page.waitForSelector("#greeting");
     expect(await page.textContent("#greeting")).toBe("Hello, Nina Renamed");
     expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  it.each<Language>(languages)("%s: somebody who has agreed to no terms", async (language) => {
+    const context = await openContext(fixtures.browser, language);
+    const page = await context.newPage();
+    const username = `terms-${language}`;
+    const claims = { name: "Tessa Example" };
+    await fixtures.admin.require("POST", "/users", { sub: username, username, password: person.password, claims });
+    await page.goto(`${fixtures.application.origin}/login`);
+    await page.fill("#username", username);
+    await page.fill("#password", person.password);
+    await page.click("#sign-in");
+    await page.waitForSelector("#agree");
+    await see(page, "terms", language);
+    await page.click("#agree");
+    await page.waitForSelector("#allow");
+    await page.goto(`${fixtures.provider.origin}/account`);
+    await see(page, "account-terms", language);
+    expect(await page.textContent("#agreed-terms")).toContain("2026-11");
     await context.close();
   });
 

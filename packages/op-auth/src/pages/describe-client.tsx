@@ -19,7 +19,6 @@ export async function describeClient(context: RequestContext<unknown>, isolate: 
 
 /** The pages of a client that people may read before they sign in or decide. */
 export interface ClientPages {
-  readonly name: string;
   readonly policyUri: string | undefined;
   readonly tosUri: string | undefined;
 }
@@ -28,7 +27,7 @@ export interface ClientPages {
 export function ClientLinks({ t, client }: { readonly t: AuthTranslator; readonly client: ClientPages }) {
   if (client.policyUri === undefined && client.tosUri === undefined) return undefined;
   return (
-    <nav class="links" aria-label={client.name}>
+    <nav class="links">
       {client.policyUri && <a href={client.policyUri}>{t("consent.policy")}</a>}
       {client.tosUri && <a href={client.tosUri}>{t("consent.terms")}</a>}
     </nav>
