@@ -239,17 +239,9 @@ const tables = [
 
 async function stored(): Promise<string> {
   const results = await DB.batch(tables.map((table) => DB.prepare(`SELECT * FROM ${table}`)));
-<<<<<<< HEAD
   return JSON.stringify(
     results.map((result) => result.results),
     (name, value) => (name === "searched" ? null : value),
-=======
-  // A sweep of the database writes from what a search index was made.
-  const withoutIndex = (key: string, value: unknown) => (key === "searched" ? undefined : value);
-  return JSON.stringify(
-    results.map((result) => result.results),
-    withoutIndex,
->>>>>>> 3c70a742 (Show the terms in a browser, and measure rows without them)
   );
 }
 
