@@ -149,6 +149,7 @@ describe("a newcomer, 390×844 and 1280×900", () => {
     await page.fill("#username", person.username);
     await page.fill("#password", person.password);
     await page.click("#sign-in");
+    await page.click("#agree");
     await page.click("#allow");
     expect(await page.textContent("#greeting")).toBe(`Hello, ${person.name}`);
     await context.close();

@@ -45,6 +45,7 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "UPDATE user_recovery_codes": "the code is unused",
     "UPDATE user_totp": "the code is of a later time than the last",
   },
+  "op-auth/src/session/agreed-terms.ts": { "UPDATE users": guarded },
   "op-auth/src/sign-in/insert-person.ts": {
     "INSERT users": newPerson,
     "INSERT user_groups": newPerson,
@@ -106,7 +107,6 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "DELETE user_identities": `${guarded}; else ${administrator}`,
     "UPDATE users": "the same",
   },
-  "shared/src/users/terms.ts": { "UPDATE users": guarded },
   "shared/src/users/user-directory.ts": { "UPDATE users": guarded },
   "shared/src/users/offline-grants.ts": {
     "DELETE user_grants": end,

@@ -207,7 +207,7 @@ describe("a newcomer", () => {
     const page = await creating();
     const text = await html(page);
     expect(text).toContain('id="terms"');
-    expect(text).toContain("By creating the account, you agree to the");
+    expect(text).toContain("By creating the account, you agree to the terms of service.");
     const response = await postOnce(browser, page, { ...chosen, terms: first.TERMS_VERSION });
     expect(sentToClient(response).code).toBeDefined();
     const { sub } = (await DB.prepare("SELECT sub FROM users WHERE username = 'nina@example.com'").first())!;

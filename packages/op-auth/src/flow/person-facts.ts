@@ -7,11 +7,11 @@ import { verifiedAddress } from "@edge-op/shared/users/user-addresses";
 import { isAllowed } from "../consent/requested-access.ts";
 import { isRememberedDevice } from "../factors/remembered-device.ts";
 import type { PageRequest } from "../pages/frame.ts";
+import { agreedTerms } from "../session/agreed-terms.ts";
 import { isNewBrowser } from "../session/known-browser.ts";
 import type { Flow } from "../step/flow.ts";
 import { dependsOnFactors } from "../step/second-factor.ts";
 import type { Facts, Policy, StepResult } from "../step/step.ts";
-import { agreedTerms } from "../terms/accepted-terms.ts";
 import { findRequiredUpstream } from "../upstream/discovery.ts";
 import type { InSession } from "./in-session.ts";
 
@@ -42,7 +42,10 @@ export async function readPersonFacts(
   const person = { sub, subject, proofs, roles, isLeaving };
   const place = policy.confirmsBrowsers ? await readBrowser(at, browser, sub) : {};
   if (!dependsOnFactors(flow, person, policy, context.arrivedAtMs)) {
-    const terms = await agreedTerms(at, browser, policy, { sub, read: added?.terms ?? versionOf(added?.factors) });
+    const terms = await agreedTerms(at, browser, policy.terms, {
+      sub,
+      read: added?.terms ?? versionOf(added?.factors),
+    });
     return { person, factors: undefined, isRemembered: false, ...place, requiredUpstream, terms };
   }
   const factors = added?.factors ?? (await findFactors(context.env.DB, sub));

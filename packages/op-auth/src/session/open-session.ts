@@ -6,7 +6,7 @@ import { type AdmittedBy, deleteUserSessions, saveUserSession } from "@edge-op/s
 import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
 import type { PageRequest } from "../pages/frame.ts";
 import { readDeployment } from "../runtime/deployment.ts";
-import { rememberTerms } from "../terms/accepted-terms.ts";
+import { rememberTerms } from "./agreed-terms.ts";
 import { describeDevice, placeOf } from "./describe-device.ts";
 import { readEnding, whileEnding } from "./ending-session.ts";
 import { recordBrowser, type SigningIn } from "./known-browser.ts";

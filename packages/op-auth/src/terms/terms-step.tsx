@@ -3,15 +3,14 @@ import { accountName, displayName, Person } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { Form } from "@edge-op/shared/http/read-form";
-import { saveAgreement } from "@edge-op/shared/users/terms";
 import { HiddenFields } from "../pages/form-parts.tsx";
 import { readDeployment } from "../runtime/deployment.ts";
+import { rememberTerms, saveAgreement } from "../session/agreed-terms.ts";
 import { basisOf } from "../session/signed-in-person.ts";
 import { writeAs } from "../session/write-as.ts";
 import type { Step, StepInput, StepPageRequest, StepRequest, StepResult, StepState } from "../step/step.ts";
 import { stepFrame } from "../step/step-request.ts";
-import { rememberTerms } from "./accepted-terms.ts";
-import { Linked, termsFields } from "./terms-parts.tsx";
+import { TermsLinks, termsFields } from "./terms-parts.tsx";
 
 /**
  * **Agreeing to the terms of service of the deployment**, before a client gets access. The person is signed in before, so that one who does not agree
@@ -51,9 +50,7 @@ async function showTerms(at: StepPageRequest): Promise<Response> {
     <Layout {...frame} title={t("terms.title")} account>
       <div class="head">
         <h1>{t("terms.title")}</h1>
-        <p class="muted">
-          <Linked frame={frame} text="terms.text" values={{ provider: frame.branding.name }} />
-        </p>
+        <p class="muted">{t("terms.text", { provider: frame.branding.name })}</p>
         <Person name={displayName(user)} text={accountName(user)} />
       </div>
       {isChanged && (
@@ -61,11 +58,7 @@ async function showTerms(at: StepPageRequest): Promise<Response> {
           {t("terms.changed")}
         </p>
       )}
-      {frame.branding.privacyUrl && (
-        <p class="muted small center">
-          <Linked frame={frame} text="terms.privacy" />
-        </p>
-      )}
+      <TermsLinks frame={frame} />
       <form method="post" action={form.action} class="actions">
         <HiddenFields fields={{ ...form.fields, ...termsFields(terms) }} />
         <button type="submit" name="decision" value="agree" id="agree">
