@@ -6,7 +6,7 @@ import type { Agreement } from "../session/agreed-terms.ts";
 /** **Links to the terms and the privacy policy of the deployment**, beside a text about them. */
 export function TermsLinks({ frame: { t, branding } }: { readonly frame: AuthPageFrame }) {
   return (
-    <nav class="links" aria-label={branding.name}>
+    <nav class="links">
       <a href={branding.termsUrl}>{t("link.terms")}</a>
       {branding.privacyUrl && <a href={branding.privacyUrl}>{t("link.privacy")}</a>}
     </nav>
