@@ -17,6 +17,7 @@ import { openBackup, restoreBackup } from "./deploy/restore-backup.ts";
 import { rollBack } from "./deploy/roll-back.ts";
 import { StepFailure } from "./deploy/run-steps.ts";
 import { openSession, refuseConflicts } from "./deploy/session.ts";
+import { shareTraffic, uploadVersion } from "./deploy/share-traffic.ts";
 import { showLog } from "./deploy/show-log.ts";
 import { showStatus } from "./deploy/show-status.ts";
 import { travelBack } from "./deploy/travel-back.ts";
@@ -88,6 +89,8 @@ async function run({ command, dryRun }: Options): Promise<void> {
   const [first, second] = options.arguments;
   if (command === "tail") return showLog(session, first);
   if (command === "rollback") return rollBack(session, options);
+  if (command === "upload") return uploadVersion(session, first);
+  if (command === "share") return shareTraffic(session, options);
   if (command === "restore") return restoreBackup(session, first, options.confirm);
   if (command === "open-backup") return openBackup(session, first!, second);
   if (command === "time-travel") return travelBack(session, first!, options);

@@ -1,7 +1,7 @@
 /**
  * **`npm test`**: the tests, and in parallel the checks of the sources (types, format, lint). `npm test -- --all`, which CI runs, adds the files that
- * take minutes, and the build of each Worker and package. With other arguments, Vitest alone, at once: `npm test -- rfc8693` runs the files whose
- * paths contain it, `npm test -- --watch rfc8693` repeats them when a source changes.
+ * take minutes, and the build of each Worker and package. With names, Vitest alone, at once: `npm test -- rfc8693` runs the files whose paths
+ * contain it, also long ones, `npm test -- --watch rfc8693` repeats them when a source changes.
  */
 
 import { findChromium } from "../test/browser/find-chromium.ts";
@@ -10,9 +10,9 @@ import { checkSteps } from "./check-steps.ts";
 import { runTests } from "./run-tests.ts";
 import { addTallies, concludeRun, runCommand, runSteps, type Tally } from "./steps.ts";
 
-const vitestArguments = process.argv.slice(2);
+const isAll = process.argv.includes("--all");
+const vitestArguments = process.argv.slice(2).filter((word) => word !== "--all");
 const isWatch = vitestArguments.includes("--watch");
-const isAll = vitestArguments.includes("--all");
 
 /** Their lines are printed when the tests have ended, because Vitest redraws the end of its own output. */
 async function runChecks(): Promise<{ readonly tally: Tally; readonly lines: readonly string[] }> {
@@ -36,6 +36,6 @@ if (isWatch) {
   process.exitCode = code;
 } else {
   // Read by vitest.config.ts.
-  if (vitestArguments.length === 0) process.env["LONG_TESTS"] = "off";
-  concludeRun(vitestArguments.length === 0 || isAll ? await runEverything() : await runTests(vitestArguments));
+  if (vitestArguments.length === 0 && !isAll) process.env["LONG_TESTS"] = "off";
+  concludeRun(vitestArguments.length === 0 ? await runEverything() : await runTests(vitestArguments));
 }

@@ -1,4 +1,6 @@
+import { CloudflareError } from "./cloudflare-api.ts";
 import { locationForDatabases } from "./locations.ts";
+import { Refusal } from "./refusal.ts";
 import type { Session } from "./session.ts";
 import type { StoreIds } from "./worker-configuration.ts";
 
@@ -7,8 +9,14 @@ export interface CreatedStores {
   readonly created: readonly string[];
 }
 
-/** **Creates the resources that an environment lacks** in its account: databases, KV namespaces, queues with their dead-letter queues, buckets. */
-export async function createStores(session: Session): Promise<CreatedStores> {
+/**
+ * **Creates the resources that an environment lacks** in its account: databases, KV namespaces, queues with their dead-letter queues, buckets.
+ * `lock` is called when the main database exists, which is the first one: of two runs, one goes on.
+ */
+export async function createStores(
+  session: Session,
+  lock: (mainDatabase: string) => Promise<unknown>,
+): Promise<CreatedStores> {
   const { api, account, environment, names, inventory } = session;
   const base = `/accounts/${account}`;
   const created: string[] = [];
@@ -18,10 +26,11 @@ export async function createStores(session: Session): Promise<CreatedStores> {
     let id = inventory.databases.get(name);
     if (id === undefined) {
       const place = locationForDatabases(environment);
-      id = (await api.send<{ uuid: string }>("POST", `${base}/d1/database`, { name, ...place })).uuid;
+      id = await createDatabase(session, { name, ...place });
       created.push(`D1 ${name}, ${Object.values(place).join("")}`);
     }
     databases[binding] = id;
+    if (binding === "DB") await lock(id);
   }
   for (const [binding, title] of Object.entries(names.namespaces)) {
     let id = inventory.namespaces.get(title);
@@ -42,4 +51,18 @@ export async function createStores(session: Session): Promise<CreatedStores> {
     created.push(`R2 ${bucket}`);
   }
   return { ids: { databases, namespaces }, created };
+}
+
+/** What Cloudflare says of a name that another database has. */
+const nameIsTaken = 7502;
+
+async function createDatabase({ api, account }: Session, body: { readonly name: string }): Promise<string> {
+  try {
+    return (await api.send<{ uuid: string }>("POST", `/accounts/${account}/d1/database`, body)).uuid;
+  } catch (error) {
+    if (!(error instanceof CloudflareError) || error.code !== nameIsTaken) throw error;
+    throw new Refusal([
+      `The database "${body.name}" was created since this run began: somebody else is making this environment. Wait until that run has ended, and run the same command again`,
+    ]);
+  }
 }

@@ -42,7 +42,7 @@ export async function deployEnvironment(session: Session, options: DeployOptions
 
 async function runSteps(session: Session, progress: Progress, options: DeployOptions, lock: RunLock): Promise<void> {
   const steps = [
-    storesStep(session, progress),
+    storesStep(session, progress, lock),
     ...configurationSteps(session, progress, lock),
     ...workerSteps(session, progress),
     ...certificateSteps(session),
@@ -60,11 +60,12 @@ async function runSteps(session: Session, progress: Progress, options: DeployOpt
   }
 }
 
-export function storesStep(session: Session, progress: Progress): DeployStep {
+export function storesStep(session: Session, progress: Progress, lock: RunLock): DeployStep {
   return {
     title: "Stores",
     async run() {
-      const { ids, created } = await createStores(session);
+      const isNew = session.inventory.recorded === undefined;
+      const { ids, created } = await createStores(session, async (main) => isNew && (await lock.takeFirst(main)));
       progress.ids = ids;
       progress.made.push(...created);
       return created.length === 0 ? ["all exist"] : created.map((what) => `created ${what}`);
@@ -85,7 +86,7 @@ export function migrationsStep(session: Session, progress: Progress, lock: RunLo
         const path = writeConfiguration(session, progress, worker);
         await session.wrangler("d1", "migrations", "apply", binding, "--remote", "--config", path);
       }
-      // The table exists now. Until then, the recorded fingerprint of the key decides between two first deployments.
+      // The table exists now.
       if (inventory.recorded === undefined) await write();
       await lock.take(databaseOf(progress));
       progress.made.push(...pending.map(({ path }) => path));
@@ -121,7 +122,7 @@ function configurationSteps(session: Session, progress: Progress, lock: RunLock)
   ];
 }
 
-/** Handles two concurrent first deployments: the database records one key, once, and no Worker has received another. */
+/** Of two first deployments of which one has taken over the lock: the database records one key, once, and no Worker has received another. */
 function refuseOtherKey({ directory }: Session, recorded: string | undefined, own: string | undefined): void {
   if (own === undefined || recorded === own) return;
   forgetSecrets(directory);

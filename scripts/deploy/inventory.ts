@@ -3,7 +3,7 @@ import { certificateHost } from "./certificate-host.ts";
 import type { CloudflareApi } from "./cloudflare-api.ts";
 import type { Environment } from "./environment.ts";
 import { type FoundSchema, ownMigrations } from "./migrations.ts";
-import { lockRow } from "./record-choices.ts";
+import { firstRunTable, lockRow } from "./record-choices.ts";
 import { deployedWorkerName, frontWorker, scriptsOf, workersOf } from "./shape.ts";
 import { routePatterns, type StoreNames } from "./worker-configuration.ts";
 
@@ -194,8 +194,9 @@ async function readRecord(
     return { recorded, lock, databaseIsForeign: false };
   }
   const own = new Set(ownMigrations().flatMap(({ binding, name }) => (binding === "DB" ? [name] : [])));
-  const isOwn = applied.length === 0 ? objects.size <= 1 : applied.every((name) => own.has(name));
-  const isForeign = objects.size > 0 && (!objects.has(migrationTable) || !isOwn);
+  const others = [...objects.keys()].filter((name) => name !== firstRunTable);
+  const isOwn = applied.length === 0 ? others.length <= 1 : applied.every((name) => own.has(name));
+  const isForeign = others.length > 0 && (!objects.has(migrationTable) || !isOwn);
   return { recorded: undefined, lock: undefined, databaseIsForeign: isForeign };
 }
 

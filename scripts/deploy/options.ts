@@ -10,6 +10,8 @@ const usage = `npm run deploy -- [command] [options]
   secrets               replace the master key, one step (docs/operating/rotate-keys.md)
   tail [worker]         show the log as it is written; separate Workers are named: token, management, state, …
   rollback [version] [worker]  serve an earlier version of a Worker; without a version, list them
+  upload [worker]       a version of a Worker of this checkout, which serves nothing yet (docs/operating/rollback.md)
+  share <version> <percent> [worker]  the share of the requests that a version gets, up to 100
   restore [backup]      replace the database by a backup of the bucket or of a folder; without a name, list them
   open-backup <backup> [file]  verify a backup, and write the SQL that restores it
   time-travel <time>    set the database back to a time of the last 30 days, or to a bookmark
@@ -29,7 +31,7 @@ const usage = `npm run deploy -- [command] [options]
   --skip-verification   do not run a client against the deployment
   --origin <url>        reach the provider here, where the issuer's name does not resolve
   --audit               with time-travel: the audit database instead
-  --confirm <name>      destroy, restore, set or roll back without questions
+  --confirm <name>      destroy, restore, set, roll back or share without questions
   --deployments <path>  another directory for the environments' files
   --verbose             print wrangler's output`;
 
@@ -41,6 +43,8 @@ const commands = {
   secrets: [0, 0],
   tail: [0, 1],
   rollback: [0, 2],
+  upload: [0, 1],
+  share: [2, 3],
   restore: [0, 1],
   "open-backup": [1, 2],
   "time-travel": [1, 1],

@@ -52,6 +52,8 @@ export function recordAgain(recorded: ReadonlyMap<string, string>, nowMs: number
 
 /** The row of the run that changes the deployment (run-lock.ts). */
 export const lockRow = "lock";
+/** The table with this row before the migrations of a first deployment. */
+export const firstRunTable = "first_run";
 export const readChoices = "SELECT name, value FROM deployment";
 
 export function quote(text: string): string {

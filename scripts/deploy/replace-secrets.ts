@@ -47,7 +47,7 @@ export async function replaceSecrets(session: Session): Promise<void> {
   ];
   await RunLock.run(session, () => runDeploySteps(steps));
   console.log(
-    `\nEvery Worker and object runs ${JSON.stringify(fingerprints)}. Go on with the next step (docs/operating/rotate-keys.md).`,
+    `\nEvery Worker and object runs ${JSON.stringify(fingerprints)}. ${texts["OP_MASTER_KEY_PREVIOUS"] === null ? "The replacement is complete." : "Go on with the next step (docs/operating/rotate-keys.md)."}`,
   );
 }
 

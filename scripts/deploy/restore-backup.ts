@@ -52,7 +52,7 @@ export async function restoreBackup(
 async function replaceContent(session: Session, begun: string, file: string, lock: RunLock): Promise<void> {
   const progress = newProgress();
   await runDeploySteps([
-    storesStep(session, progress),
+    storesStep(session, progress, lock),
     migrationsStep(session, progress, lock),
     {
       title: `Backup ${begun}`,

@@ -29,7 +29,6 @@ export async function signInToConsole(
   await page.waitForSelector("#key");
   const key = decodeBase32((await page.textContent("#key")) ?? "")!;
   await page.fill("#code", await totpCode(key, totpStep(Date.now())));
-  await page.click("#add-app");
   await page.waitForSelector("#codes");
   await page.click("#later");
   await page.waitForSelector("#sign-out");

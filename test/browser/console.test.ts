@@ -373,7 +373,7 @@ describe("changes", () => {
         },
         { timeout: 30_000, interval: 500 },
       )
-      .toContain("actor_client_id console");
+      .toMatch(/Client of who acted\s*console/);
     await open(page, "/console/audit/verification");
     await page.waitForSelector("#result.good");
   });
@@ -391,6 +391,15 @@ describe("changes", () => {
       );
       expect(await page.inputValue("#sub")).toBe("alice");
     }
+  });
+
+  it("a person's page has their last sign-in: when, in which browser, from where", async () => {
+    const facts = async () => {
+      await open(page, "/console/users/changes-english");
+      return page.locator("section", { has: page.locator("h2", { hasText: "Last sign-in" }) }).textContent();
+    };
+    await expect.poll(facts, { timeout: 30_000, interval: 500 }).toMatch(/Browser\s*\S*Chrom\S* · \S+/);
+    expect(await facts()).toMatch(/Time\s*\d{4}-\d\d-\d\d.*Signed in by \(amr\)\s*\S/s);
   });
 
   it("the frameworks are found by their own names", async () => {

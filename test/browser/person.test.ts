@@ -188,7 +188,7 @@ describe("a person with a passkey", () => {
     const complaints = complaintsOf(page);
     const { authenticator, authenticatorId } = await addAuthenticator(context, page);
 
-    await page.goto(`${fixtures.provider.origin}/account`);
+    await page.goto(`${fixtures.provider.origin}/account/security`);
     await signIn(page);
     await page.waitForSelector("#add-passkey");
     await page.click("#add-passkey");
@@ -215,9 +215,8 @@ describe("a person with a passkey", () => {
     await page.goto(`${fixtures.application.origin}/login`);
     expect(await greeting(page)).toBe(`Hello, ${person.name}`);
 
-    await page.goto(`${fixtures.provider.origin}/account`);
-    // A second one on the same device is refused, and the page no longer shows that one was added.
-    await page.goto(`${fixtures.provider.origin}/account?notice=passkey-added`);
+    await page.goto(`${fixtures.provider.origin}/account/security`);
+    // A second one on the same device is refused.
     await page.click("#add-passkey");
     await page.waitForSelector("[data-passkey-exists]:visible");
     expect(await page.locator(".note:visible").count()).toBe(1);
@@ -243,7 +242,7 @@ describe("a browser without passkeys", () => {
     await context.addInitScript("delete window.PublicKeyCredential;");
     const page = await context.newPage();
     const complaints = complaintsOf(page);
-    await page.goto(`${fixtures.provider.origin}/account`);
+    await page.goto(`${fixtures.provider.origin}/account/security`);
     expect(await page.isVisible("#passkey")).toBe(false);
     await signIn(page);
     await page.waitForSelector("[data-no-passkeys]:visible");
@@ -282,7 +281,7 @@ describe("a person who deletes their account", () => {
     const context = await openContext(fixtures.browser);
     const page = await context.newPage();
     const { origin } = fixtures.provider;
-    await page.goto(`${origin}/account`);
+    await page.goto(`${origin}/account/activity`);
     await signIn(page);
     await page.click("#data");
     const [file] = await Promise.all([page.waitForEvent("download"), page.click("#confirm")]);
@@ -291,7 +290,7 @@ describe("a person who deletes their account", () => {
     await page.click("#delete");
     await page.click("#confirm");
     await page.waitForSelector("text=Your account will be deleted");
-    await page.goto(`${origin}/account`);
+    await page.goto(`${origin}/account/activity`);
     await signIn(page);
     await page.waitForSelector("#keep");
     await see(page, "restore");
@@ -318,7 +317,7 @@ describe("a browser that creates passkeys by itself", () => {
     await admin.require("POST", "/users", { username: "pia", password: person.password });
     const page = await context.newPage();
     await addAuthenticator(context, page);
-    await page.goto(`${provider.origin}/account`);
+    await page.goto(`${provider.origin}/account/security`);
     await signIn(page, "pia");
     await page.waitForSelector("text=Your passkey was added.");
     expect(await page.evaluate("window.accepted.allAcceptedCredentialIds.length")).toBe(1);
@@ -372,22 +371,25 @@ describe("the layout of the pages, 390×844 and 1280×900", () => {
     await page.goto(`${provider}/`);
     await show("home-signed-in");
     await page.click("#account");
-    await page.waitForSelector("#password");
+    await page.waitForSelector(".sections");
     await show("account");
+    for (const area of ["security", "applications", "activity"]) {
+      await page.click(`.sections [href="/account/${area}"]`);
+      await page.waitForSelector(`[aria-current][href="/account/${area}"]`);
+      await show(`account-${area}`);
+    }
     await page.goto(`${provider}/.well-known/change-password`);
     await show("password");
     expect(new URL(page.url()).pathname).toBe("/account/password");
     await page.goto(`${provider}/account/sessions/end-others`);
     await show("confirm-others");
-    await page.goto(`${provider}/account/activity`);
-    await show("activity");
     await page.goto(`${provider}/account/data`);
     await show("download");
     await page.goto(`${provider}/account/delete`);
     await show("delete-account");
     await page.goto(`${provider}/account/deleted`);
     await show("account-leaving");
-    await page.goto(`${provider}/account`);
+    await page.goto(`${provider}/account/applications`);
     await page.click("[data-remove=client_id]");
     await show("confirm-consent");
     await page.goto(`${provider}/authorize?client_id=nobody`);

@@ -151,7 +151,7 @@ describe.each<Language>(languages)("%s", (language) => {
     await page.waitForURL(`${application}/callback**`);
 
     // A login at the application starts at the account page.
-    await page.goto(`${fixtures.provider.origin}/account`);
+    await page.goto(`${fixtures.provider.origin}/account/applications`);
     await see(page, "account-start", language);
     await page.click("[data-start=planner]");
     await page.waitForURL(`${application}/start?iss=${encodeURIComponent(fixtures.provider.issuer)}`);

@@ -55,11 +55,9 @@ describe("second factors, 390×844 and 1280×900", () => {
     await show("account-add-app");
     const key = await keyOf(page);
     await page.fill("#code", "000000");
-    await page.click("#add-app");
     await page.waitForSelector("#problem");
     await show("account-add-app-wrong");
     await page.fill("#code", await codeOf(key));
-    await page.click("#add-app");
     await page.waitForSelector("#make-codes");
     await show("account-make-codes");
     expect(await page.locator(".note.good").count()).toBe(1);
@@ -68,6 +66,11 @@ describe("second factors, 390×844 and 1280×900", () => {
     await show("account-codes");
     const codes = await page.locator("#codes li").allInnerTexts();
     expect(codes).toHaveLength(8);
+    await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.click("#copy");
+    await page.waitForSelector("#copied:not(:empty)");
+    expect(await page.evaluate<string>("navigator.clipboard.readText()")).toContain(codes.join("\n"));
+    expect(await page.isVisible("#print")).toBe(true);
     await page.click("#done");
     await page.waitForSelector("#add-app");
     await show("account-with-app");
@@ -81,11 +84,15 @@ describe("second factors, 390×844 and 1280×900", () => {
     await page.waitForSelector("#code");
     await show("prove-more");
     await page.fill("#code", "000000");
-    await page.click("#confirm");
     await page.waitForSelector("#problem");
     await show("prove-more-wrong");
     await page.click("details summary");
     await show("prove-more-recovery");
+    await page.fill("#recovery-code", codes[0]!.slice(0, -1));
+    await page.click("#confirm-recovery");
+    await page.waitForSelector("#recovery-code[aria-invalid]:focus");
+    expect(await page.inputValue("#recovery-code")).toBe(codes[0]!.slice(0, -1));
+    await show("prove-more-recovery-wrong");
     await page.fill("#recovery-code", codes[0]!.toLowerCase());
     await page.click("#confirm-recovery");
     await page.waitForSelector("#codes");
@@ -97,7 +104,6 @@ describe("second factors, 390×844 and 1280×900", () => {
     await page.goto(`${application.origin}/login`);
     await signIn(page, username);
     await page.fill("#code", await codeOf(key, 1));
-    await page.click("#confirm");
     await page.waitForSelector("#allow");
     await page.click("#allow");
     expect(await page.textContent("#greeting")).toBe("Hello, Mo Example");
@@ -110,7 +116,6 @@ describe("a client that requires two factors", () => {
     const page = await beginEnrolment("enrol");
     await see(page, "enrol");
     await page.fill("#code", await codeOf(await keyOf(page)));
-    await page.click("#add-app");
     await page.waitForSelector("#codes");
     await see(page, "first-codes");
     await page.context().close();

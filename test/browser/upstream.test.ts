@@ -78,7 +78,7 @@ describe("an upstream provider, 390×844 and 1280×900", () => {
     await page.click("#allow");
     expect(await page.textContent("#greeting")).toBe("Hello, Uma Example");
 
-    await page.goto(`${provider.origin}/account`);
+    await page.goto(`${provider.origin}/account/security`);
     await page.waitForSelector("[data-remove=identity]");
     await show("account-with-upstream");
     await page.click("[data-remove=identity]");

@@ -163,9 +163,10 @@ describe.each(deployments)("both releases' endpoints on objects of $objects rele
       const browser = person.browser((...request) => side.visit(...request));
       const { refreshToken } = await application.signIn(browser, { scope: allScopes, prompt: "consent" });
       side = second;
-      const { html } = await browser.openPage("/account");
+      const { html } = await browser.openPage("/account/consents");
       expect(html, `listed by ${second.release}`).toContain(application.client.client_id);
-      const formToken = /name="form_token" value="([^"]+)"/.exec(html)?.[1] ?? "";
+      const page = await browser.openPage("/account/passkeys");
+      const formToken = /name="form_token" value="([^"]+)"/.exec(page.html)?.[1] ?? "";
       const body = new URLSearchParams({ form_token: formToken, client_id: application.client.client_id });
       await browser.openPage("/account/consents", { method: "POST", body });
       const refreshed = await first.refresh(application.client, refreshToken);

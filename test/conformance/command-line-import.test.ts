@@ -1,6 +1,7 @@
-import { readFileSync, statSync } from "node:fs";
+import { appendFileSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { Failure } from "../../packages/edge-op/src/console/failure.ts";
 import { Person } from "../../packages/edge-op/testing/person.ts";
 import { firebaseHash, firebasePassword, importedHashes, importedPassword } from "../fixtures/imported-hashes.ts";
 import { Application } from "./fixtures/application.ts";
@@ -165,15 +166,43 @@ test("Ctrl-C ends after the batches in flight and says how to continue; a person
   expect(errors).toMatch(/Interrupted\.\n(\d+) records are done: the same command with --skip \1 continues\./);
 });
 
-test("an export replaces no file, and names the rest of one that was interrupted", async () => {
-  const [out, other] = [own.file("precious.jsonl", "precious"), join(own.folder, "new.jsonl")];
-  own.file("new.jsonl.part", "");
-  const [taken, interrupted] = [
-    await own.run(["export", "clients", "--out", out]),
-    await own.run(["export", "clients", "--out", other]),
+test("an export replaces no file, nor a part of something else", async () => {
+  const [out, other, third] = [
+    own.file("precious.jsonl", "precious"),
+    join(own.folder, "new.jsonl"),
+    join(own.folder, "third.jsonl"),
   ];
-  expect([taken.code, interrupted.code, readFileSync(out, "utf8")]).toEqual([2, 2, "precious"]);
-  expect(interrupted.errors).toContain("new.jsonl.part is there, of an export that was interrupted: delete it.");
+  own.file("new.jsonl.part", "");
+  const part = own.file("third.jsonl.part", "{}\n");
+  own.file("third.jsonl.part.json", { source: "users of elsewhere", cursor: "x", bytes: 3, count: 1 });
+  const ran = [out, other, third].map((path) => own.run(["export", "clients", "--out", path]));
+  const [taken, interrupted, foreign] = await Promise.all(ran);
+  expect([taken!.code, interrupted!.code, foreign!.code]).toEqual([2, 2, 2]);
+  expect(interrupted!.errors).toContain("new.jsonl.part is there, and has no whole page of an export: delete it");
+  expect(foreign!.errors).toContain("third.jsonl.part is there, of an export of users of elsewhere: delete it");
+  expect([readFileSync(out, "utf8"), readFileSync(part, "utf8")]).toEqual(["precious", "{}\n"]);
+});
+
+test("an export that was interrupted continues with the same command: every line once", async () => {
+  const people = Array.from({ length: 450 }, (_, at) => ({ sub: `page${at}`, username: `page${at}` }));
+  await own.require("import", "users", own.file("pages.jsonl", people));
+  const out = join(own.folder, "continued.jsonl");
+  const words = ["export", "users", "--out", out];
+  const interrupt = (text: string) => {
+    if (text.includes("400 users")) throw new Failure("unavailable", "Interrupted.");
+  };
+  expect((await own.run(words, { answers: [], onNote: interrupt })).code).toBe(5);
+  // As an interruption within a page leaves it.
+  appendFileSync(`${out}.part`, '{"sub":"pag');
+  const { code, errors } = await own.run(words);
+  expect([code, errors]).toEqual([0, expect.stringContaining(`Continues after the 400 users of ${out}.part.`)]);
+  const subs = readFileSync(out, "utf8")
+    .trimEnd()
+    .split("\n")
+    .map((line) => (JSON.parse(line) as { readonly sub: string }).sub);
+  expect(subs).toEqual((await exported()).map(({ sub }) => sub));
+  expect(people.filter(({ sub }) => !subs.includes(sub))).toEqual([]);
+  expect(readdirSync(own.folder).filter((name) => name.startsWith("continued"))).toEqual(["continued.jsonl"]);
 });
 
 test.each<[string, string[]]>([

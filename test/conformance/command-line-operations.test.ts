@@ -1,12 +1,14 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { consolePages } from "../../packages/edge-op/src/commands/open-command.ts";
 import type { Command } from "../../packages/edge-op/src/console/command.ts";
 import { showMembers, Table } from "../../packages/edge-op/src/console/show.ts";
 import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
 import { Mailbox } from "../../packages/edge-op/src/mailbox.ts";
 import { operationCommands } from "../../packages/edge-op/src/operations/operation-commands.ts";
 import { wordedOperations } from "../../packages/edge-op/src/operations/words.ts";
+import { consoleRoutes } from "../../packages/op-console/src/console-routes.ts";
 import { readRepositoryFile, repositoryFiles } from "../../scripts/reference/repository-files.ts";
 import { apiDocument, CommandLine, commands } from "./fixtures/command-line.ts";
 import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
@@ -414,6 +416,58 @@ test("--all reads every page, and --limit and --cursor one; both forms of output
   expect(all["next_cursor"]).toBeUndefined();
   const table = (await own.require("roles", "list", "--limit", "2", "--all")).output.trim().split("\n");
   expect(table.map((line) => line.split(" ")[0])).toEqual(["ROLE", "p1", "p2", "p3", "p4", "p5"]);
+});
+
+test.each([
+  [
+    ["roles", "list", "--limit", "2", "-q"],
+    ["p1", "p2"],
+  ],
+  [
+    ["roles", "list", "-q", "--all"],
+    ["p1", "p2", "p3", "p4", "p5"],
+  ],
+  [["clients", "list", "--client-id", "admin", "--quiet"], ["admin"]],
+  [["users", "list", "--sub", "quiet", "-q"], ["quiet"]],
+] as const)("%s prints the ids alone", async (words, ids) => {
+  await own.run(["users", "create", "--sub", "quiet", "--username", "named-otherwise"]);
+  expect((await own.require(...words)).output).toBe(ids.map((id) => `${id}\n`).join(""));
+  expect((await own.run([...words, "--json"])).code).toBe(2);
+});
+
+test("every list has -q; an id that begins with a dash is still one", async () => {
+  const without = generated.filter(
+    ({ words, options = [] }) =>
+      options.some(({ name }) => name === "all") && !options.some(({ name }) => name === "quiet"),
+  );
+  expect(without.map(nameOf)).toEqual([]);
+  expect((await own.run(["users", "show", "-quiet"])).code).toBe(6);
+});
+
+describe("edge-op open", () => {
+  const listed = (path: string) => consoleRoutes.some((route) => route.path === path);
+
+  test.each(consolePages)("%s is a page of the console", async (page, hasRecords) => {
+    const { output } = await own.require("open", page);
+    expect([output.trim(), listed(new URL(output.trim()).pathname)]).toEqual([
+      expect.stringContaining(provider.issuer),
+      true,
+    ]);
+    const one = await own.run(["open", page, "a/b"]);
+    expect([one.code, one.output.trim()]).toEqual(
+      hasRecords ? [0, `${provider.issuer}/console/${page}/a%2Fb`] : [2, ""],
+    );
+    expect(listed(`/console/${page}/:id`)).toBe(hasRecords);
+  });
+
+  test("opens the browser of a person, and of nobody else; a page that does not exist is named with similar ones", async () => {
+    const visited: string[] = [];
+    await own.run(["open"], { visit: (url) => visited.push(url) });
+    await own.run(["open"], { answers: [], visit: (url) => visited.push(url) });
+    expect(visited).toEqual([`${provider.issuer}/console`]);
+    const { code, errors } = await own.run(["open", "user"]);
+    expect([code, errors]).toEqual([2, expect.stringContaining('The console has no page "user". Did you mean users?')]);
+  });
 });
 
 test("a body from the standard input, a file and options: options override, @file is read, --unset removes", async () => {

@@ -92,7 +92,14 @@ const written: Readonly<Record<string, string>> = {
   ...{ profile: "service", subject: '{"sub":"repo"}', issuer: "https://tokens.example.com", client_id: "another" },
   ...{ "claims.name": "Renamed", "username@/console/users/new": "another" },
   ...{ upstream_id: "partner", token_endpoint_auth_method: "client_secret_basic", client_secret: "s", sign_up: "off" },
-  ...{ discovery: "off", role: "author", group: "writers", permissions: "articles:read", roles: "author" },
+  ...{
+    discovery: "off",
+    role: "author",
+    group: "writers",
+    permissions: "articles:read",
+    roles: "author",
+    groups: "writers",
+  },
   ...{
     attribute: "shoe_size",
     type: "string",
@@ -241,6 +248,58 @@ describe("the start page", () => {
       const { body } = await admin.call("GET", `/clients/${clientId}`);
       expect(String(body["redirect_uris"]), path).toMatch(/^https:\/\/photos\.example\.com\//);
     }
+  });
+});
+
+describe("the names of roles and groups", () => {
+  it.each([
+    ["/console/users/new", "roles", { username: "someone" }],
+    ["/console/users/new", "groups", { username: "someone" }],
+    ["/console/users/named/edit", "roles", {}],
+    ["/console/users/named/edit", "groups", {}],
+    ["/console/invitations/new", "roles", { email: "someone@example.com" }],
+    ["/console/invitations/new", "groups", { email: "someone@example.com" }],
+    ["/console/groups/new", "roles", { group: "someones" }],
+  ] as const)("%s: one of %s that does not exist is named before it is given", async (path, list, others) => {
+    await admin.call("POST", "/users", { sub: "named", username: "named", roles: ["former"], groups: ["former"] });
+    await admin.require("PUT", "/roles/editor", { permissions: ["articles:write"] });
+    await admin.require("PUT", "/groups/staff", { roles: ["editor"] });
+    const known = list === "roles" ? "editor" : "staff";
+    const { call } = await createConsole();
+    const confirm = async (names: readonly string[]) => {
+      const form = readForm(await (await call(path)).text());
+      form.delete("roles");
+      form.delete("groups");
+      for (const [name, value] of Object.entries({ ...others, [list]: names.join("\n") })) form.set(name, value);
+      const html = await (await call(path, form)).text();
+      expect(html).toContain('id="confirm"');
+      return /id="warning">[^<]*<strong>([^<]*)</.exec(html)?.[1];
+    };
+    expect(await confirm([known, "edittor", "nosuch"])).toBe("edittor, nosuch");
+    // What the person had is not part of the change.
+    expect(await confirm(path.endsWith("/edit") ? [known, "former"] : [known])).toBeUndefined();
+  });
+});
+
+describe("the audit log", () => {
+  it("shows what an event says as names and values, in words where there are some", async () => {
+    const changes = { claims: { name: "Named" }, status: "suspended" };
+    await admin.call("POST", "/users", { sub: "listed", username: "listed" });
+    await admin.require("PATCH", "/users/listed", changes);
+    const { call } = await createConsole();
+    const read = async () => (await call("/console/audit?target=listed&type=user.update")).text();
+    await expect.poll(read, { timeout: 30_000, interval: 500 }).toContain("<strong>user.update</strong>");
+    const html = await read();
+    const facts = [...html.matchAll(/<dt>(.*?)<\/dt><dd>(.*?)<\/dd>/g)].map(([, name, value]) => `${name}: ${value}`);
+    expect(facts).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/^Time: \d{4}-/),
+        "Record: listed",
+        expect.stringMatching(/^Changed: .*status/),
+        "Client of who acted: admin",
+      ]),
+    );
+    expect(html).not.toMatch(/\{&quot;/);
   });
 });
 

@@ -107,7 +107,7 @@ describe("OIDC Front-Channel Logout §2, §3: at a logout", () => {
     expect(framesOf(question.html)).toEqual([]);
     expect(framesOf(((await person.submit(question, { logout: { decision: "leave" } })) as Page).html)).toHaveLength(1);
     await application.signIn(person);
-    const account = await person.openPage("/account");
+    const account = await person.openPage("/account/sessions");
     const sid = /sessions\/end\?sid=([^"]+)"/.exec(account.html)![1]!;
     const confirm = await person.openPage(`/account/sessions/end?sid=${sid}`);
     expect(framesOf(((await person.submit(confirm)) as Page).html)).toHaveLength(1);

@@ -304,6 +304,8 @@ describe("RFC 8628 §3.5: polling", () => {
     const codes = await start();
     const page = await decide(codes, "deny");
     expect(textOf(page.html)).toContain("Access denied");
+    // No sign of success.
+    expect(page.html).not.toContain("M8 12.3");
     expect(await errorOf(poll(codes.deviceCode))).toEqual([400, "access_denied"]);
     expect(await errorOf(poll(codes.deviceCode))).toEqual([400, "access_denied"]);
   });

@@ -145,18 +145,19 @@ describe.each(["twin", "peer"])("%s", (id) => {
     const browser = newBrowser(username, password);
     const account = await browser.submit(await browser.openPage("/account"));
     if (account.kind === "arrival" || account.name !== "account") throw new Error("not at the account page");
-    const body = new URLSearchParams({ form_token: formTokenOf(account.html), upstream: id });
+    const { html: security } = await browser.openPage("/account/security");
+    const body = new URLSearchParams({ form_token: formTokenOf(security), upstream: id });
     const left = await browser.open("/account/identities", { method: "POST", body });
     if (left.kind === "page") throw new Error(`not sent to ${id}: ${textOf(left.html)}`);
     const question = await browser.openPage(await visitor.visit(left.url));
     expect(textOf(question.html)).toContain(`At Provider ${id}: ${visitor.email}`);
     await browser.submit(question, { confirm: { decision: "connect" } });
     expect((await signIn(id, visitor)).claims.sub).toBe(sub);
-    const { html } = await browser.openPage("/account");
+    const { html } = await browser.openPage("/account/security");
     expect(textOf(html)).toContain(visitor.email);
     const [remove = ""] = /\/account\/identities\/remove\?identity=[^"]+/.exec(html) ?? [];
     await browser.submit(await browser.openPage(remove));
-    expect(textOf((await browser.openPage("/account")).html)).not.toContain(visitor.email);
+    expect(textOf((await browser.openPage("/account/security")).html)).not.toContain(visitor.email);
     // Somebody new, because nothing connects them any more.
     expect((await signIn(id, visitor)).claims.sub).not.toBe(sub);
   });

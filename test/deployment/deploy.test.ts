@@ -286,5 +286,10 @@ describe("upgrades and drift", () => {
     const next = await operator.deploy(["secrets"], swapped);
     expect([next.code, next.output.match(/✗.*/g)]).toEqual([0, null]);
     expect(next.output).toContain("✓ The console's secret");
+    expect(next.output).toContain("Go on with the next step");
+
+    const last = await operator.deploy(["secrets"], { ...swapped, OP_MASTER_KEY_PREVIOUS: "" });
+    expect([last.code, last.output.match(/✗.*/g)]).toEqual([0, null]);
+    expect(last.output).toContain("The replacement is complete.");
   });
 });

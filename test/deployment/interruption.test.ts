@@ -206,34 +206,40 @@ describe("a run that was killed while it had the lock", () => {
 });
 
 describe("two concurrent first deployments", () => {
-  test("the one whose key is not in force reports it, shows no key and uploads nothing", async () => {
-    const args = ["--workers-dev", "--environment", "twice"] as const;
-    const other = new Operator(local);
-    let release = (): void => undefined;
-    const released = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    let isHeld = false;
-    const held = new Promise<void>((resolve) => {
-      local.beforeResponse = async ({ method, body }) => {
-        // The last store: the inventory has been read, but nothing is recorded yet.
-        if (isHeld || method !== "POST" || !JSON.stringify(body ?? "").includes("op-twice-audit-dead")) return false;
+  /** The first run is held at this call, while the second one runs; then it goes on. */
+  test.each([
+    ["the database", /\/d1\/database$/, "op-racea", [1, 0], "was created since this run began"],
+    ["its tables", /\/query$/, "CREATE TABLE IF NOT EXISTS first_run", [1, 0], "has made this environment since"],
+    ["the last store", /\/queues$/, "op-racec-audit-dead", [0, 1], "has been changing this environment since"],
+  ] as const)(
+    "held before %s: one goes on, the other one says why, and uploads nothing",
+    async (_, path, part, codes, why) => {
+      const name = `race${"abc"[codes[0] === 0 ? 2 : part.startsWith("CREATE") ? 1 : 0]}`;
+      const args = ["--workers-dev", "--environment", name, "--skip-verification"] as const;
+      const other = new Operator(local);
+      const { promise: released, resolve: release } = Promise.withResolvers<void>();
+      const { promise: held, resolve: hold } = Promise.withResolvers<void>();
+      let isHeld = false;
+      local.beforeCall = async ({ method, path: called, body }) => {
+        if (isHeld || method !== "POST" || !path.test(called) || !JSON.stringify(body ?? "").includes(part)) return;
         isHeld = true;
-        resolve();
+        hold();
         await released;
-        return false;
       };
-    });
-    const first = operator.deploy([...args, "--skip-verification"]);
-    await held;
-    const second = await other.deploy([...args, "--skip-verification"]);
-    local.beforeResponse = () => false;
-    release();
-    const { code, output } = await first;
-    const inForce = /fingerprint (\S{11})\)/.exec(second.output)?.[1];
-    expect([second.code, code]).toEqual([0, 1]);
-    expect(output).toContain(`has recorded the key with the fingerprint ${inForce}, which is in force`);
-    expect(shownKeys([second.output, output])).toEqual([keyOf("op-twice-state")]);
-    other.cleanUp();
-  });
+      const first = operator.deploy(args);
+      await held;
+      const second = await other.deploy(args);
+      local.beforeCall = async () => undefined;
+      release();
+      const { code, output } = await first;
+      const lost = codes[0] === 0 ? second.output : output;
+      expect([code, second.code]).toEqual(codes);
+      expect(lost).toContain(why);
+      expect(lost).not.toMatch(/wrangler|please open an issue/);
+      expect(shownKeys([second.output, output])).toEqual([keyOf(`op-${name}-state`)]);
+      expect((await operator.deploy(args)).code).toBe(0);
+      other.cleanUp();
+    },
+    300_000,
+  );
 });

@@ -65,7 +65,7 @@ function addScript(name: string, variables: Readonly<Record<string, string>> = {
     subdomainEnabled: false,
     port: 0,
     versions: [version],
-    deployments: [{ id: "d", versionId: "v", codeUpdateStrategy: undefined }],
+    deployments: [{ id: "d", versionId: "v", codeUpdateStrategy: undefined, versions: [] }],
     crons: [],
     settings: {},
   };

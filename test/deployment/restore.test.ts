@@ -149,6 +149,35 @@ describe.each(["compact", "separate"] as const)("%s", (shape) => {
     expect([refused.code, script.deployments.at(-1)?.versionId]).toEqual([2, version]);
   });
 
+  test("a version is uploaded, serves nothing, and gets a share of the requests, then all of them", async () => {
+    const script = local.account.scripts.get(shape === "compact" ? "op-state" : "op-token")!;
+    const [before, deployed] = [script.deployments.at(-1)!.versionId, script.deployments.length];
+    const uploaded = await elsewhere.deploy(["upload", "token"]);
+    expect([uploaded.code, uploaded.output.match(/✗.*/g)]).toEqual([0, null]);
+    const version = script.versions.at(-1)!.id;
+    expect(uploaded.output).toContain(`npm run deploy -- share ${version} 10 token`);
+    expect([script.deployments.length, version === before]).toEqual([deployed, false]);
+    const { code, output } = await elsewhere.paste(blockOf("gradually"), { VERSION: version });
+    expect([code, output]).toEqual([0, expect.stringContaining(`${version} 10 %, ${before} 90 % from now on`)]);
+    expect(script.deployments.slice(deployed).map(({ versions }) => versions)).toEqual([
+      [
+        { version_id: version, percentage: 10 },
+        { version_id: before, percentage: 90 },
+      ],
+      [{ version_id: version, percentage: 100 }],
+    ]);
+    expect((await call("GET", "/health", "", "")).status).toBe(200);
+    for (const [wrong, why] of [
+      [[version, "0", "token"], "0 is no share of the requests"],
+      [["other", "10", "token"], "other is no version of"],
+      [[version, "50", "token"], "serves all requests"],
+    ] as const) {
+      const refused = await elsewhere.deploy(["share", ...wrong, "--confirm", "production"]);
+      expect([refused.code, refused.output]).toEqual([2, expect.stringContaining(why)]);
+    }
+    expect(script.deployments.length).toBe(deployed + 2);
+  });
+
   test("the log of the Worker that has an endpoint, by its name", async () => {
     const script = shape === "compact" ? "op-state" : "op-token";
     const isTail = ({ path }: { readonly path: string }) => path.endsWith(`/workers/scripts/${script}/tails`);

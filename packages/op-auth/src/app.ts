@@ -13,8 +13,9 @@ import {
   removePasskey,
   removeSession,
 } from "./account/account-actions.ts";
-import { showAccount } from "./account/account-page-endpoint.tsx";
+import { accountPages } from "./account/account-areas.ts";
 import { showActivity } from "./account/activity.tsx";
+import { showApplications } from "./account/applications-page.tsx";
 import { changeAddress, showChangeAddress } from "./account/change-address.tsx";
 import { addApp, removeOwnFactor, showAddApp } from "./account/change-apps.tsx";
 import { changePassword, showChangePassword } from "./account/change-password.tsx";
@@ -49,12 +50,15 @@ import {
   removePath,
 } from "./account/other-addresses.tsx";
 import { beginReset, showReset } from "./account/reset-password.tsx";
+import { showSecurity } from "./account/security-page.tsx";
 import { showTakeBack, submitTakeBack } from "./account/take-back-pages.tsx";
+import { showYou } from "./account/you-page.tsx";
 import { parEndpoint } from "./authorization/par-endpoint.ts";
 import { submitScript } from "./authorization/respond-to-client.tsx";
 import { deviceAuthorizationEndpoint } from "./device/device-authorization-endpoint.ts";
 import { decideDevice, showDevice } from "./device/device-endpoint.tsx";
 import { userCodeScript } from "./device/device-pages.tsx";
+import { recoveryCodesScript } from "./factors/recovery-code-list.tsx";
 import { authorizeEndpoint } from "./flow/authorize-endpoint.ts";
 import { restartFlow, returnToStep, showStep, submitStep } from "./flow/serve-step.ts";
 import { steps } from "./flow/steps.ts";
@@ -73,6 +77,7 @@ import { type AfterReturn, postedCallback, upstreamCallback } from "./upstream/u
 const pageScripts = [
   ...signInMethods.flatMap(({ scripts }) => scripts),
   submitScript,
+  recoveryCodesScript,
   userCodeScript,
   frontChannelScript,
 ];
@@ -133,20 +138,23 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
   const account = (serve: (at: PageRequest) => Promise<Response>): PageHandler => {
     return (context, request) => serve({ context, isolate, request });
   };
-  servePage(app, isolate, "/account", { GET: account(showAccount) });
-  servePage(app, isolate, "/account/passkeys", { GET: account(showAccount), POST: account(addPasskey) });
+  servePage(app, isolate, accountPages.you, { GET: account(showYou) });
+  servePage(app, isolate, accountPages.security, { GET: account(showSecurity) });
+  servePage(app, isolate, accountPages.applications, { GET: account(showApplications) });
+  servePage(app, isolate, accountPages.activity, { GET: account(showActivity) });
+  servePage(app, isolate, "/account/passkeys", { GET: account(showSecurity), POST: account(addPasskey) });
   servePage(app, isolate, "/account/passkeys/remove", {
     GET: account(confirmRemovePasskey),
     POST: account(removePasskey),
   });
-  servePage(app, isolate, "/account/passkeys/rename", { GET: account(showAccount), POST: account(changePasskeyName) });
+  servePage(app, isolate, "/account/passkeys/rename", { GET: account(showSecurity), POST: account(changePasskeyName) });
   servePage(app, isolate, "/account/apps", { GET: account(showAddApp), POST: account(addApp) });
   servePage(app, isolate, "/account/recovery-codes", { GET: account(showMakeCodes), POST: account(makeCodes) });
   servePage(app, isolate, "/account/factors/remove", {
     GET: account(confirmRemoveFactor),
     POST: account(removeOwnFactor),
   });
-  servePage(app, isolate, "/account/identities", { GET: account(showAccount), POST: account(beginConnecting) });
+  servePage(app, isolate, "/account/identities", { GET: account(showSecurity), POST: account(beginConnecting) });
   servePage(app, isolate, "/account/identities/confirm", {
     GET: account(showConnecting),
     POST: account(confirmConnecting),
@@ -155,11 +163,10 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
     GET: account(confirmRemoveIdentity),
     POST: account(removeIdentity),
   });
-  servePage(app, isolate, "/account/consents", { GET: account(showAccount), POST: account(removeConsent) });
+  servePage(app, isolate, "/account/consents", { GET: account(showApplications), POST: account(removeConsent) });
   servePage(app, isolate, "/account/consents/remove", { GET: account(confirmRemoveConsent) });
-  servePage(app, isolate, namePath, { GET: account(showAccount), POST: account(changeName) });
+  servePage(app, isolate, namePath, { GET: account(showYou), POST: account(changeName) });
   servePage(app, isolate, "/account/password", { GET: account(showChangePassword), POST: account(changePassword) });
-  servePage(app, isolate, "/account/activity", { GET: account(showActivity) });
   servePage(app, isolate, "/account/data", { GET: account(confirmDownload), POST: account(downloadData) });
   servePage(app, isolate, "/account/delete", { GET: account(confirmDeletion), POST: account(deleteAccount) });
   servePlainPage(app, "/account/deleted", { GET: account(showLeaving) });
@@ -173,7 +180,7 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
     GET: account(confirmEndOthers),
     POST: account(removeOtherSessions),
   });
-  servePage(app, isolate, "/account/sessions", { GET: account(showAccount), POST: account(removeSession) });
+  servePage(app, isolate, "/account/sessions", { GET: account(showApplications), POST: account(removeSession) });
 
   servePlainPage(app, "/assets/:name", {
     GET: async ({ env }, _, { name = "" }) => serveAsset(readDeployment(env), pageScripts, name) ?? notFound(),

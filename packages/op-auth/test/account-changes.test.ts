@@ -38,13 +38,14 @@ async function formOf(path: string, visitor = browser): Promise<{ action: string
 describe("a removal is confirmed first, without a script", () => {
   async function expectConfirmed(path: string, title: string, table: string): Promise<void> {
     const before = (await countRows(table))!;
-    const account = await (await browser.get("/account")).text();
+    const area = table === "webauthn_credentials" ? "/account/security" : "/account/applications";
+    const account = await (await browser.get(area)).text();
     expect(account).toContain(path.replaceAll("&", "&amp;"));
     const page = await browser.get(path);
     expect(page.status).toBe(200);
     const html = await page.text();
     expect(html).toContain(`<h1>${title}</h1>`);
-    expect(html).toContain('href="/account"');
+    expect(html).toContain(`href="${area}" id="cancel"`);
     expect(await countRows(table)).toBe(before);
     const { action, fields } = await formOf(path);
     expect((await browser.post(action, { ...fields, form_token: "x" })).status).toBe(403);
@@ -93,13 +94,13 @@ describe("a removal is confirmed first, without a script", () => {
     await browser.signInWhole();
     const { action, fields } = await formOf("/account/sessions/end-others");
     expect(await countRows("user_sessions")).toBe(4);
-    expect(locationOf(await browser.post(action, fields))).toBe("/account?notice=others-ended");
+    expect(locationOf(await browser.post(action, fields))).toBe("/account/applications?notice=others-ended");
     for (const other of others) {
       expect(sentToClient(await other.authorize({ prompt: "none" })).error).toBe("login_required");
     }
     expect(sentToClient(await browser.authorize({ prompt: "none" })).code).toBeDefined();
     expect((await bob.get("/account")).status).toBe(200);
-    expect(await (await browser.get("/account")).text()).not.toContain('id="end-others"');
+    expect(await (await browser.get("/account/applications")).text()).not.toContain('id="end-others"');
   });
 
   it.each([
@@ -109,7 +110,7 @@ describe("a removal is confirmed first, without a script", () => {
     "/account/sessions/end?sid=nothing",
   ])("%s: redirects to the account page if there is nothing to remove", async (path) => {
     await signInToAccount();
-    expect(locationOf(await browser.get(path))).toBe("/account");
+    expect(locationOf(await browser.get(path))).toMatch(/^\/account\/(applications|security)$/);
   });
 
   it("another user's session or passkey is not shown", async () => {
@@ -117,8 +118,8 @@ describe("a removal is confirmed first, without a script", () => {
     await signInToAccount(fixtures.browser(), "bob");
     const sid = await authEnv.DB.prepare("SELECT sid FROM user_sessions").first<string>("sid");
     await signInToAccount();
-    expect(locationOf(await browser.get(`/account/sessions/end?sid=${sid}`))).toBe("/account");
-    expect(locationOf(await browser.get(`/account/passkeys/remove?credential_id=${id}`))).toBe("/account");
+    expect(locationOf(await browser.get(`/account/sessions/end?sid=${sid}`))).toBe("/account/applications");
+    expect(locationOf(await browser.get(`/account/passkeys/remove?credential_id=${id}`))).toBe("/account/security");
   });
 
   it("returns to the page after a sign-in", async () => {
@@ -133,7 +134,7 @@ describe("a removal is confirmed first, without a script", () => {
 
 describe("names of passkeys", () => {
   async function rename(name: string, id: string): Promise<string> {
-    const form_token = formTokenOf(await (await browser.get("/account")).text());
+    const form_token = formTokenOf(await (await browser.get("/account/security")).text());
     return locationOf(await browser.post("/account/passkeys/rename", { form_token, credential_id: id, name }));
   }
 
@@ -142,9 +143,9 @@ describe("names of passkeys", () => {
   it("a passkey can be renamed, and the new name is shown as text", async () => {
     const { id } = await SoftwarePasskey.register("alice");
     await signInToAccount();
-    expect(await rename("  Blue <key>  ", id)).toBe("/account?notice=passkey-renamed");
+    expect(await rename("  Blue <key>  ", id)).toBe("/account/security?notice=passkey-renamed");
     expect(await storedName()).toBe("Blue <key>");
-    expect(await (await browser.get("/account?notice=passkey-renamed")).text()).toContain("Blue &lt;key&gt;");
+    expect(await (await browser.get("/account/security?notice=passkey-renamed")).text()).toContain("Blue &lt;key&gt;");
   });
 
   it.each([
@@ -157,7 +158,7 @@ describe("names of passkeys", () => {
     const { id } = await SoftwarePasskey.register("alice");
     const before = await storedName();
     await signInToAccount();
-    expect(await rename(name, id)).toBe("/account?notice=passkey-not-renamed");
+    expect(await rename(name, id)).toBe("/account/security?notice=passkey-not-renamed");
     expect(await storedName()).toBe(before);
   });
 
@@ -165,7 +166,7 @@ describe("names of passkeys", () => {
     const { id } = await SoftwarePasskey.register("bob");
     const before = await storedName();
     await signInToAccount();
-    expect(await rename("Mine", id)).toBe("/account?notice=passkey-not-renamed");
+    expect(await rename("Mine", id)).toBe("/account/security?notice=passkey-not-renamed");
     expect(await storedName()).toBe(before);
   });
 });
@@ -176,7 +177,8 @@ describe("the name of a person", () => {
 
   async function changeTo(name: string, visitor: Browser): Promise<string> {
     await visitor.signIn(locationOf(await visitor.get("/account")));
-    return locationOf(await visitor.submit("/account/name", { name }));
+    const form_token = formTokenOf(await (await visitor.get("/account/security")).text());
+    return locationOf(await visitor.post("/account/name", { form_token, name }));
   }
 
   it("is changed where people choose it; applications get the new one, and sessions stay", async () => {
@@ -232,9 +234,9 @@ describe("changing the password", () => {
     await browser.signInWhole();
     const before = browser.cookies.get("__Host-op-session");
     expect(await countRows("user_grants")).toBe(1);
-    expect(locationOf(await change({}))).toBe("/account?notice=password-changed");
+    expect(locationOf(await change({}))).toBe("/account/security?notice=password-changed");
     expect(browser.cookies.get("__Host-op-session")).not.toBe(before);
-    const page = await browser.get("/account?notice=password-changed");
+    const page = await browser.get("/account/security?notice=password-changed");
     expect(await page.text()).toContain("Your password was changed.");
     // An ended grant is not listed as an access any more.
     expect([await countRows("user_sessions"), await countRows("user_grants")]).toEqual([1, 0]);
@@ -315,7 +317,7 @@ describe("changing the password", () => {
     expect(await (await browser.get("/account/password")).text()).toContain('autocomplete="current-password"');
     expect((await change({ current: "" })).status).toBe(400);
     vi.useRealTimers();
-    expect(locationOf(await change({ current: "" }))).toBe("/account?notice=password-changed");
+    expect(locationOf(await change({ current: "" }))).toBe("/account/security?notice=password-changed");
     expect(await canSignIn(chosen)).toBe(true);
   });
 
@@ -325,7 +327,7 @@ describe("changing the password", () => {
     await signInToAccount(browser, "alice", short);
     expect((await change({ current: short, ...chosenAs(short) })).status).toBe(400);
     expect(await canSignIn(short)).toBe(true);
-    expect(locationOf(await change({ current: short }))).toBe("/account?notice=password-changed");
+    expect(locationOf(await change({ current: short }))).toBe("/account/security?notice=password-changed");
   });
 
   it("PASSWORD_MIN is the minimum of the page and the form", async () => {
@@ -344,7 +346,7 @@ describe("changing the password", () => {
     const html = await (await browser.get("/account/password")).text();
     expect(html).toContain("<h1>Set a password</h1>");
     expect(html).not.toContain('autocomplete="current-password"');
-    expect(locationOf(await change({ current: "" }))).toBe("/account?notice=password-changed");
+    expect(locationOf(await change({ current: "" }))).toBe("/account/security?notice=password-changed");
     expect(await canSignIn(chosen)).toBe(true);
   });
 
@@ -371,10 +373,11 @@ async function signInByPasskey(passkey: SoftwarePasskey): Promise<void> {
 }
 
 describe("NIST SP 800-63B-4 §4.1.2.1: adding a passkey", () => {
-  const isOffered = async () => (await (await browser.get("/account")).text()).includes('data-passkey="create"');
+  const isOffered = async () =>
+    (await (await browser.get("/account/security")).text()).includes('data-passkey="create"');
 
   async function add(): Promise<string> {
-    const html = await (await browser.get("/account")).text();
+    const html = await (await browser.get("/account/security")).text();
     const ceremony = /name="ceremony" value="([^"]*)"/.exec(html)![1]!;
     const fields = { form_token: formTokenOf(html), ceremony, credential: '{"id":"AAAA","response":{}}' };
     return locationOf(await browser.post("/account/passkeys", fields));
@@ -384,7 +387,7 @@ describe("NIST SP 800-63B-4 §4.1.2.1: adding a passkey", () => {
     await signInToAccount();
     expect(await isOffered()).toBe(true);
     // The response of the authenticator is parsed but not valid.
-    expect(await add()).toBe("/account?notice=passkey-failed");
+    expect(await add()).toBe("/account/security?notice=passkey-failed");
   });
 
   it("a person with a passkey must sign in with it first, however recent the sign-in by password", async () => {
@@ -396,9 +399,11 @@ describe("NIST SP 800-63B-4 §4.1.2.1: adding a passkey", () => {
     const html = await (await browser.get(page)).text();
     expect(html).not.toContain('name="password"');
     const credential = await passkey.assert(html);
-    expect(locationOf(await browser.post(page, { form_token: formTokenOf(html), credential }))).toBe("/account");
+    expect(locationOf(await browser.post(page, { form_token: formTokenOf(html), credential }))).toBe(
+      "/account/security",
+    );
     expect(await isOffered()).toBe(true);
-    expect(await add()).toBe("/account?notice=passkey-failed");
+    expect(await add()).toBe("/account/security?notice=passkey-failed");
   });
 });
 

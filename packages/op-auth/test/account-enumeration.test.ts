@@ -134,6 +134,20 @@ describe("every account and no account: the same statuses, headers, bytes and ca
     await compare(signIn, addressOf);
   });
 
+  it("the right password of a suspended person is told; with any other one they are like everybody", async () => {
+    const told = async (username: string, secret: string) => {
+      const visitor = fixtures.browser();
+      const response = await visitor.signIn(locationOf(await visitor.authorize()), username, secret);
+      return (await response.text()).includes("suspended");
+    };
+    const everybody = "the password of everybody";
+    expect(await told("suspd", everybody)).toBe(true);
+    expect(await told(addressOf("suspd"), everybody)).toBe(true);
+    for (const username of ["suspd", "known", "nobdy", addressOf("suspd")]) {
+      expect(await told(username, "a wrong password"), username).toBe(false);
+    }
+  });
+
   it("a forgotten password: the address, a wrong code, another code", async () => {
     await compare(async (visitor, codes, address, note) => {
       const sent = await note(await postOnce(visitor, await pageOf(visitor, "recover"), { address }));

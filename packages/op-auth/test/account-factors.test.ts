@@ -19,9 +19,9 @@ const { fixtures, browser } = useDeployment({ skip_consent: true });
 
 /** Signs in at the account page by password, and by a code if the person has an app. */
 async function signIn(visitor: Browser, app?: AuthenticatorApp, offset = 0): Promise<void> {
-  const next = locationOf(await visitor.signIn(locationOf(await visitor.get("/account"))));
+  const next = locationOf(await visitor.signIn(locationOf(await visitor.get("/account/security"))));
   if (app !== undefined)
-    expect(locationOf(await visitor.submit(next, { code: await app.code(offset) }))).toBe("/account");
+    expect(locationOf(await visitor.submit(next, { code: await app.code(offset) }))).toBe("/account/security");
 }
 
 async function addAppPage(): Promise<string> {
@@ -58,9 +58,9 @@ describe("an authenticator app", () => {
     expect((await browser.submit(page, { code: "000000", setup: page.split("setup=")[1]! })).status).toBe(400);
     expect(await countRows("user_totp")).toBe(1);
     const visitor = fixtures.browser();
-    const next = locationOf(await visitor.signIn(locationOf(await visitor.get("/account"))));
+    const next = locationOf(await visitor.signIn(locationOf(await visitor.get("/account/security"))));
     expect((await visitor.submit(next, { code: await codeOfKey(key) })).status).toBe(400);
-    expect(locationOf(await visitor.submit(next, { code: await app.code() }))).toBe("/account");
+    expect(locationOf(await visitor.submit(next, { code: await app.code() }))).toBe("/account/security");
   });
 
   it("NIST §4.1.2.1: a person who has one adds another only with two factors; an old sign-in is not enough", async () => {
@@ -68,6 +68,7 @@ describe("an authenticator app", () => {
     const app = await AuthenticatorApp.register("alice");
     const again = locationOf(await browser.get("/account/apps"));
     expect(stepOf(again)).toBe("sign-in");
+    expect(await (await browser.get(again)).text()).toContain("a recent sign-in with two factors");
     const second = locationOf(await browser.signIn(again));
     expect(stepOf(second)).toBe("prove-more");
     expect(locationOf(await browser.submit(second, { code: await app.code() }))).toBe("/account/apps");
@@ -84,9 +85,9 @@ describe("an authenticator app", () => {
 
   it("a passkey is not added after a password alone beside an app", async () => {
     await signIn(browser);
-    expect(await (await browser.get("/account")).text()).toContain('data-passkey="create"');
+    expect(await (await browser.get("/account/security")).text()).toContain('data-passkey="create"');
     await AuthenticatorApp.register("alice");
-    expect(await (await browser.get("/account")).text()).not.toContain('data-passkey="create"');
+    expect(await (await browser.get("/account/security")).text()).not.toContain('data-passkey="create"');
   });
 
   it("the password is not changed after a password alone beside an app; after both it is, and the session keeps both", async () => {
@@ -97,7 +98,7 @@ describe("an authenticator app", () => {
     await browser.submit(locationOf(await browser.signIn(page)), { code: await app.code() });
     const chosen = "a new and longer password";
     const changed = await browser.submit("/account/password", { current: password, new: chosen, repeat: chosen });
-    expect(locationOf(changed)).toBe("/account?notice=password-changed");
+    expect(locationOf(changed)).toBe("/account/security?notice=password-changed");
     const claims = JSON.stringify({ id_token: { acr: { essential: true, values: ["mfa"] } } });
     expect(sentToClient(await browser.authorize({ claims, prompt: "none" })).code).toBeDefined();
   });
@@ -108,12 +109,12 @@ describe("an authenticator app", () => {
     const other = fixtures.browser();
     await signIn(other, app, -1);
     await signIn(browser, app);
-    const html = await (await browser.get("/account")).text();
+    const html = await (await browser.get("/account/security")).text();
     expect(html).toContain("8 unused");
     const [, remove = ""] = /href="(\/account\/factors\/remove\?factor_id=app-of-alice)"/.exec(html)!;
     expect(await (await browser.get(remove)).text()).toContain("Remove this authenticator app?");
     const removed = await browser.submit(remove, { factor_id: app.factorId });
-    expect(locationOf(removed)).toBe("/account?notice=factor-removed");
+    expect(locationOf(removed)).toBe("/account/security?notice=factor-removed");
     expect([await countRows("user_totp"), await countRows("user_recovery_codes")]).toEqual([0, 0]);
     expect((await browser.get("/account")).status).toBe(200);
     expect(stepOf(locationOf(await other.get("/account")))).toBe("sign-in");
@@ -126,7 +127,7 @@ describe("an authenticator app", () => {
   it("of another person is not removed", async () => {
     const theirs = await AuthenticatorApp.register("bob");
     await signIn(browser);
-    const html = await (await browser.get("/account")).text();
+    const html = await (await browser.get("/account/security")).text();
     await browser.post("/account/factors/remove", { form_token: formTokenOf(html), factor_id: theirs.factorId });
     expect(await countRows("user_totp")).toBe(1);
   });
@@ -145,7 +146,7 @@ describe("recovery codes", () => {
     expect(decodeURIComponent(/href="data:text\/plain;charset=utf-8,([^"]+)"/.exec(html)![1]!)).toContain(
       codes.join("\n"),
     );
-    expect(await (await browser.get("/account")).text()).not.toContain(codes[0]);
+    expect(await (await browser.get("/account/security")).text()).not.toContain(codes[0]);
     const stored = await authEnv.DB.prepare("SELECT hashes FROM user_recovery_codes").first<string>("hashes");
     expect(stored).not.toContain(codes[0]);
     const next = async (code: string) => {
@@ -159,7 +160,7 @@ describe("recovery codes", () => {
 
   it("are not made for a person who has neither app nor passkey, nor after a password alone", async () => {
     await signIn(browser);
-    expect(locationOf(await browser.get("/account/recovery-codes"))).toBe("/account");
+    expect(locationOf(await browser.get("/account/recovery-codes"))).toBe("/account/security");
     await AuthenticatorApp.register("alice");
     expect(stepOf(locationOf(await browser.get("/account/recovery-codes")))).toBe("sign-in");
   });
@@ -171,14 +172,16 @@ it("the last way in is not removed: a passkey of a person without a password", a
   await authEnv.DB.prepare("DELETE FROM user_passwords WHERE sub = 'alice'").run();
   const page = `/account/passkeys/remove?credential_id=${passkey.id}`;
   const kept = await browser.submit(page, { credential_id: passkey.id });
-  expect(locationOf(kept)).toBe("/account?notice=last-way-in");
+  expect(locationOf(kept)).toBe("/account/security?notice=last-way-in");
   expect(await countRows("webauthn_credentials")).toBe(1);
   await SoftwarePasskey.register("alice");
-  expect(locationOf(await browser.submit(page, { credential_id: passkey.id }))).toBe("/account?notice=factor-removed");
+  expect(locationOf(await browser.submit(page, { credential_id: passkey.id }))).toBe(
+    "/account/security?notice=factor-removed",
+  );
   expect(await countRows("webauthn_credentials")).toBe(1);
   // A form that is sent twice is not told that the last way in stays.
-  const form_token = formTokenOf(await (await browser.get("/account")).text());
+  const form_token = formTokenOf(await (await browser.get("/account/security")).text());
   expect(locationOf(await browser.post("/account/passkeys/remove", { form_token, credential_id: passkey.id }))).toBe(
-    "/account",
+    "/account/security",
   );
 });

@@ -1,3 +1,4 @@
+import { noticeDescriptions } from "@edge-op/pages/mail/notice-kinds";
 import { listOfflineGrants, type OfflineGrant } from "@edge-op/shared/users/offline-grants";
 import { describe, expect, it, vi } from "vitest";
 import { seedClient } from "../../../test/fixtures/seed.ts";
@@ -8,14 +9,16 @@ import {
   formTokenOf,
   locationOf,
   sentToClient,
+  stepOf,
   useDeployment,
 } from "./fixtures/auth-fixtures.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
+import { seedUpstream } from "./fixtures/stand-in-upstream.ts";
 
 const { fixtures, browser } = useDeployment();
 
 async function submitAccount(path: string, fields: Record<string, string>): Promise<Response> {
-  const token = formTokenOf(await (await browser.get("/account")).text());
+  const token = formTokenOf(await (await browser.get("/account/security")).text());
   return browser.post(path, { form_token: token, ...fields });
 }
 
@@ -25,6 +28,21 @@ describe("a person's own page", () => {
     expect(page).toMatch(/sign-in\?f=/);
     expect(locationOf(await browser.signIn(page))).toBe("/account");
     expect(await (await browser.get("/account")).text()).toContain("Signed in as Alice Example");
+  });
+
+  it("has the pages and parts to which mails lead", async () => {
+    await SoftwarePasskey.register("alice");
+    await seedUpstream();
+    await browser.signInWhole();
+    const linked = Object.values(noticeDescriptions).flatMap(({ page }) => page?.[0] ?? []);
+    for (const target of new Set(linked)) {
+      const [path = "", part] = target.split("#");
+      const response = await browser.once(path);
+      // A page that needs another proof asks for it, and then returns.
+      expect([target, response.status === 200 || stepOf(locationOf(response)) !== undefined]).toEqual([target, true]);
+      if (part !== undefined) expect(await response.text()).toContain(`<section id="${part}">`);
+    }
+    expect(linked).toContain("/account/applications#sessions");
   });
 
   it("revoked consent is requested again, in every session", async () => {
@@ -45,7 +63,7 @@ describe("a person's own page", () => {
     await browser.signInWhole();
     await browser.signInWhole({ client_id: "startable" });
     const links = async () => {
-      const html = await (await browser.get("/account")).text();
+      const html = await (await browser.get("/account/applications")).text();
       return [...html.matchAll(/href="([^"]*)" aria-label="Open: [^"]*" data-start="(\w+)"/g)].map(([, url, id]) => [
         id,
         url!.replaceAll("&amp;", "&"),
@@ -104,14 +122,14 @@ describe("a person's own page", () => {
     await browser.get(`/logout?${new URLSearchParams({})}`);
     browser.cookies.delete("__Host-op-session");
     await browser.signIn(locationOf(await browser.get("/account")));
-    const html = await (await browser.get("/account")).text();
+    const html = await (await browser.get("/account/applications")).text();
     expect(html).toContain("Our Own App");
     expect(html).toContain("Keep this access while you are away");
     expect(await isRevoked(grant!)).toBe(false);
     await submitAccount("/account/consents", { client_id: "own" });
     expect(await isRevoked(grant!)).toBe(true);
     expect(await withdrawals()).toEqual(["own"]);
-    expect(await (await browser.get("/account")).text()).not.toContain("Our Own App");
+    expect(await (await browser.get("/account/applications")).text()).not.toContain("Our Own App");
   });
 
   it("a client registered under a deleted client's id inherits no consent, even in a live session", async () => {
@@ -186,17 +204,17 @@ describe("a person's own page", () => {
 
   it("WebAuthn §7.1: an invalid registration response adds no passkey", async () => {
     await browser.signIn(locationOf(await browser.get("/account")));
-    const html = await (await browser.get("/account")).text();
+    const html = await (await browser.get("/account/security")).text();
     const ceremony = /name="ceremony" value="([^"]+)"/.exec(html)![1]!;
     const fields = { form_token: formTokenOf(html), ceremony, credential: '{"id":"AAAA","response":{}}' };
-    expect(locationOf(await browser.post("/account/passkeys", fields))).toBe("/account?notice=passkey-failed");
+    expect(locationOf(await browser.post("/account/passkeys", fields))).toBe("/account/security?notice=passkey-failed");
     expect(await authEnv.DB.prepare("SELECT * FROM webauthn_credentials").first()).toBeNull();
   });
 
   it("like adding one, removing a passkey requires a recent sign-in", async () => {
     const passkey = await SoftwarePasskey.register("alice");
     await browser.signIn(locationOf(await browser.get("/account")));
-    const html = await (await browser.get("/account")).text();
+    const html = await (await browser.get("/account/security")).text();
     const fields = { form_token: formTokenOf(html), credential_id: passkey.id };
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 11 * 60_000 });
     try {
@@ -205,7 +223,9 @@ describe("a person's own page", () => {
     } finally {
       vi.useRealTimers();
     }
-    expect(locationOf(await browser.post("/account/passkeys/remove", fields))).toBe("/account?notice=factor-removed");
+    expect(locationOf(await browser.post("/account/passkeys/remove", fields))).toBe(
+      "/account/security?notice=factor-removed",
+    );
     expect(await authEnv.DB.prepare("SELECT * FROM webauthn_credentials").first()).toBeNull();
   });
 

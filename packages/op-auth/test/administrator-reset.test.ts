@@ -100,17 +100,17 @@ describe("a temporary password", () => {
     const page = locationOf(await browser.authorize());
     const html = await (await browser.get(page)).text();
     const signedIn = { form_token: formTokenOf(html), credential: await passkey.assert(html) };
-    expect(sentToClient(await browser.post(page, signedIn)).code).toBeDefined();
+    expect(stepOf(locationOf(await browser.post(page, signedIn)))).toBe("recovery-codes");
     expect(await (await browser.get("/account/password")).text()).not.toContain('name="current"');
     const credential_id = await authEnv.DB.prepare("SELECT credential_id FROM webauthn_credentials").first<string>(
       "credential_id",
     );
-    const account = formTokenOf(await (await browser.get("/account")).text());
+    const account = formTokenOf(await (await browser.get("/account/security")).text());
     const removed = await browser.post("/account/passkeys/remove", {
       form_token: account,
       credential_id: credential_id ?? "",
     });
-    expect(locationOf(removed)).toBe("/account?notice=last-way-in");
+    expect(locationOf(removed)).toBe("/account/security?notice=last-way-in");
   });
 });
 

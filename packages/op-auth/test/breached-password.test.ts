@@ -50,7 +50,7 @@ describe("NIST SP 800-63B-4 §3.1.1.2: a new password that is among those of dat
     ["that is endless", () => new Response("0:1\n".repeat(60_000))],
   ])("a list %s: the password is accepted", async (_, response) => {
     respond(response);
-    expect(locationOf(await change())).toMatch(/^\/account\?notice=password-changed/);
+    expect(locationOf(await change())).toMatch(/^\/account\/security\?notice=password-changed/);
     expect(asked).toHaveLength(1);
   });
 });

@@ -1,6 +1,7 @@
 /** **The address of an account**: who may change it, when it changes, who is told, and how the change is taken back. */
 
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { isIdentifierTaken } from "../src/sign-in/sign-up-rule.tsx";
 import { authEnv, formTokenOf, locationOf, sentToClient, stepOf, useDeployment } from "./fixtures/auth-fixtures.ts";
 import { AuthenticatorApp } from "./fixtures/authenticator-app.ts";
 import { follow, seedAddress, useMailedCodes } from "./fixtures/mailed-codes.ts";
@@ -146,6 +147,66 @@ describe("a change of address", () => {
     await without.signIn(locationOf(await without.get("/account")));
     expect(await (await without.get("/account")).text()).not.toContain(path);
     expect(locationOf(await without.get(path))).toBe("/account");
+  });
+});
+
+describe("a person who is named by their address", () => {
+  const old = "named@example.com";
+  const visitor = fixtures.browser(mailed.env);
+
+  async function named(): Promise<[username: unknown, key: unknown]> {
+    const row = await authEnv.DB.prepare("SELECT username, username_key FROM users WHERE sub = 'bob'").first();
+    return [row?.["username"], row?.["username_key"]];
+  }
+
+  async function signsIn(username: string): Promise<boolean> {
+    const other = fixtures.browser(mailed.env);
+    return (await other.signIn(locationOf(await other.get(path)), username)).status === 303;
+  }
+
+  beforeEach(async () => {
+    visitor.restart(mailed.env);
+    const claims = JSON.stringify({ email: old, email_verified: true });
+    const rename = "UPDATE users SET username = ?1, username_key = ?1, claims = ?2 WHERE sub = 'bob'";
+    await authEnv.DB.prepare(rename).bind(old, claims).run();
+    await seedAddress("bob", old);
+    await signIn(visitor, old);
+  });
+
+  it("is named by the new one: it signs in, password managers store it, and the old one signs in nobody", async () => {
+    expect(await changeTo("Bob.New@example.org", visitor)).toBe("/account?notice=address-changed");
+    expect(await named()).toEqual(["Bob.New@example.org", "bob.new@example.org"]);
+    expect([await signsIn("bob.new@example.org"), await signsIn(old)]).toEqual([true, false]);
+    const html = await (await visitor.get("/account/password")).text();
+    expect(html).toContain('value="Bob.New@example.org" autocomplete="username"');
+    const found = "SELECT searched IS search_source AS isFound FROM users WHERE sub = 'bob'";
+    expect(await authEnv.DB.prepare(found).first("isFound")).toBe(1);
+  });
+
+  it("whoever has the old mailbox can sign up once nobody can take the change back, and not before", async () => {
+    await changeTo("bob.new@example.org", visitor);
+    expect(await isIdentifierTaken(authEnv.DB, old, Date.now() + 6 * day)).toBe(true);
+    expect(await isIdentifierTaken(authEnv.DB, old, Date.now() + 8 * day)).toBe(false);
+  });
+
+  it("is named by the old one again after the change was taken back", async () => {
+    await changeTo("bob.new@example.org", visitor);
+    const undo = new URLSearchParams(mailed.notices.at(-1)!.undo!.path.split("?")[1]).get("undo")!;
+    await fixtures.browser(mailed.env).post("/account/address/undo", { undo });
+    expect([await named(), await emailOf("bob")]).toEqual([[old, old], { email: old, isVerified: true }]);
+  });
+
+  it("is named by another address of theirs that becomes the main one", async () => {
+    await seedAddress("bob", "b@example.org");
+    const form_token = formTokenOf(await (await visitor.get(path)).text());
+    await visitor.post("/account/address/primary", { form_token, address: "b@example.org" });
+    expect(await named()).toEqual(["b@example.org", "b@example.org"]);
+  });
+
+  it("a name of their own choice stays", async () => {
+    expect(await changeTo("alice.new@example.org")).toBe("/account?notice=address-changed");
+    const name = await authEnv.DB.prepare("SELECT username FROM users WHERE sub = 'alice'").first("username");
+    expect(name).toBe("alice");
   });
 });
 

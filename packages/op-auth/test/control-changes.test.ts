@@ -49,7 +49,7 @@ async function seedRegistration(clientId: string, createdAtMs = Date.now()): Pro
 }
 
 async function postAccount(path: string, fields: Record<string, string>): Promise<Response> {
-  const form_token = formTokenOf(await (await browser.get("/account")).text());
+  const form_token = formTokenOf(await (await browser.get("/account/security")).text());
   return browser.post(path, { form_token, ...fields });
 }
 

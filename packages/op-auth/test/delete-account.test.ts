@@ -30,13 +30,18 @@ async function actions(): Promise<string[]> {
   return results.map(({ action }) => action);
 }
 
+const dateIn = (days: number) =>
+  new Date(Date.now() + days * 86_400_000).toLocaleDateString("en-GB", {
+    ...{ day: "numeric", month: "short", year: "numeric", timeZone: "UTC" },
+  });
+
 describe("a person who deletes their account", () => {
   it("is signed out everywhere at once, is told, and has 14 days", async () => {
     const elsewhere = fixtures.browser(mailed.env);
     await elsewhere.signInWhole();
     const before = Date.now();
     expect(locationOf(await askDeletion())).toBe("/account/deleted");
-    expect(await (await browser.get("/account/deleted")).text()).toContain("In 14 days");
+    expect(await (await browser.get("/account/deleted")).text()).toContain(`On ${dateIn(14)} your account`);
     for (const each of [browser, elsewhere]) {
       expect(sentToClient(await each.authorize({ prompt: "none" })).error).toBe("login_required");
     }
@@ -56,10 +61,12 @@ describe("a person who deletes their account", () => {
   it("cannot where the deployment does not let people", async () => {
     browser.restart({ ...mailed.env, DELETION_GRACE_DAYS: "0" });
     await signIn();
-    const html = await (await browser.get("/account")).text();
-    expect(html).not.toContain("/account/delete");
-    expect(locationOf(await browser.get("/account/delete"))).toBe("/account");
-    expect(locationOf(await browser.post("/account/delete", { form_token: formTokenOf(html) }))).toBe("/account");
+    expect(await (await browser.get("/account/activity")).text()).not.toContain("/account/delete");
+    const html = await (await browser.get("/account/security")).text();
+    expect(locationOf(await browser.get("/account/delete"))).toBe("/account/activity");
+    expect(locationOf(await browser.post("/account/delete", { form_token: formTokenOf(html) }))).toBe(
+      "/account/activity",
+    );
     expect(await deletesAtMs()).toBeNull();
   });
 });

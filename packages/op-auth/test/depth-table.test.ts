@@ -286,12 +286,20 @@ describe("depth: cold, after a pause, busy, with an empty KV", { retry: 2, timeo
             postForm(app, env, "/device_authorization", { scope: "openid" }, device),
       ),
       "/account": measured(async () => (browser) => browser.get("/account"), { known: signedIn }),
+      "/account/security": measured(async () => (browser) => browser.get("/account/security"), { known: signedIn }),
+      "/account/applications": measured(async () => (browser) => browser.get("/account/applications"), {
+        known: signedIn,
+      }),
+      "/account/activity": measured(async () => (browser) => browser.get("/account/activity"), { known: signedIn }),
       "/account/password": measured(async () => (browser) => browser.get("/account/password"), { known: signedIn }),
     });
     expect(depths).toEqual({
       "/par": { cold: 2, afterPause: 1, busy: 1, emptyKv: 3 },
       "/device_authorization": { cold: 2, afterPause: 1, busy: 1, emptyKv: 3 },
-      "/account": { cold: 6, afterPause: 4, busy: 3, emptyKv: 8 },
+      "/account": { cold: 4, afterPause: 3, busy: 2, emptyKv: 5 },
+      "/account/security": { cold: 5, afterPause: 4, busy: 3, emptyKv: 7 },
+      "/account/applications": { cold: 5, afterPause: 3, busy: 2, emptyKv: 7 },
+      "/account/activity": { cold: 4, afterPause: 3, busy: 2, emptyKv: 5 },
       "/account/password": { cold: 4, afterPause: 3, busy: 2, emptyKv: 5 },
     });
   });

@@ -249,3 +249,17 @@ describe("depth of the requests of a sign-in at an upstream provider", () => {
     expect(meter.last).toEqual(calls(4, 3, 4));
   });
 });
+
+describe("depth and calls of the account pages", () => {
+  it.each([
+    ["/account", calls(2, 1, 1)],
+    ["/account/security", calls(3, 2, 4)],
+    ["/account/applications", calls(2, 1, 2)],
+    ["/account/activity", calls(2, 1, 1)],
+  ])("%s", async (page, expected) => {
+    await browser.signInWhole();
+    await browser.get(page);
+    expect((await browser.get(page)).status).toBe(200);
+    expect(meter.last).toEqual(expected);
+  });
+});

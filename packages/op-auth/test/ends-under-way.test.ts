@@ -253,7 +253,7 @@ describe("the 201st session", () => {
   }
 
   async function post(path: string, fields: Record<string, string>): Promise<string> {
-    const form_token = formTokenOf(await (await browser.get("/account")).text());
+    const form_token = formTokenOf(await (await browser.get("/account/security")).text());
     return locationOf(await browser.post(path, { form_token, ...fields }));
   }
 

@@ -309,11 +309,11 @@ describe("OIDC Core §2: acr, amr and auth_time are computed from proofs", () =>
     await browser.signInWhole();
     await signInByPasskey(essential("phr"), passkey);
     expect(await (await browser.get("/account/password")).text()).not.toContain('name="current"');
-    expect(await (await browser.get("/account")).text()).toContain('data-passkey="create"');
+    expect(await (await browser.get("/account/security")).text()).toContain('data-passkey="create"');
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 660_000 });
     await browser.signIn(locationOf(await browser.authorize({ prompt: "login" })));
     expect(await (await browser.get("/account/password")).text()).toContain('name="current"');
-    expect(await (await browser.get("/account")).text()).not.toContain('data-passkey="create"');
+    expect(await (await browser.get("/account/security")).text()).not.toContain('data-passkey="create"');
   });
 
   const proof = (method: ProofMethod, atMs: number): Proof => ({ method, sub: "alice", atMs, controlVersion: 0 });
@@ -499,8 +499,16 @@ describe("the next step", () => {
     ["another account", { ...flow, marks: { otherAccount: true } }, allowed, {}, "sign-in"],
     ["an old sign-in with max_age", flow, allowed, { maxAgeSeconds: 60 }, "sign-in"],
     ["a young one", flow, allowed, { maxAgeSeconds: 2_000 }, "finish"],
-    ["a preferred acr", flow, allowed, { preferredAcr: ["phr"] }, "sign-in"],
-    ["a preferred acr, silently", flow, allowed, { preferredAcr: ["phr"], prompt: ["none"] }, "finish"],
+    ["a preferred acr", flow, withPasskey, { preferredAcr: ["phr"] }, "sign-in"],
+    ["a preferred acr, silently", flow, withPasskey, { preferredAcr: ["phr"], prompt: ["none"] }, "finish"],
+    ["a preferred acr out of reach", flow, allowed, { preferredAcr: ["phr"] }, "finish"],
+    [
+      "a preferred acr out of reach, with max_age",
+      flow,
+      allowed,
+      { preferredAcr: ["phr"], maxAgeSeconds: 60 },
+      "sign-in",
+    ],
     ["a preferred acr that was not reached", fresh, allowed, { preferredAcr: ["phr"] }, "finish"],
     ["an essential acr", flow, allowed, { requiredAcr: ["mfa"] }, "sign-in"],
     [
@@ -517,7 +525,7 @@ describe("the next step", () => {
     ["NIST §5.1: a remembered browser is no factor", flow, remembered, { requiredAcr: ["mfa"] }, "prove-more"],
     ["RFC 9470 §4: two factors preferred", flow, withApp, { preferredAcr: ["mfa"] }, "prove-more"],
     ["the same, silently", flow, withApp, { preferredAcr: ["mfa"], prompt: ["none"] }, "finish"],
-    ["two factors preferred, of a person who has one", flow, allowed, { preferredAcr: ["mfa"] }, "sign-in"],
+    ["two factors preferred, of a person who has one", flow, allowed, { preferredAcr: ["mfa"] }, "finish"],
     ["an app, in a session from before it", flow, withApp, {}, "finish"],
     ["an app, at a sign-in", fresh, withApp, {}, "prove-more"],
     ["an app, at a sign-in in a remembered browser", fresh, remembered, {}, "finish"],
@@ -565,6 +573,26 @@ it("RFC 9126 §4: a pushed request begins again only while it is unspent", async
   expect(sentToClient(await browser.allow(consent)).code).toBeDefined();
   const spent = await browser.get(`/flow/restart?f=${parameterOf(page)}`);
   expect([spent.status, spent.headers.get("location")]).toEqual([400, null]);
+});
+
+describe("a page that is days old, such as a bookmark", () => {
+  it.each([
+    [{ initiate_login_uri: "https://app.example.com/login?from=op" }, "https://app.example.com/login?from=op&amp;iss="],
+    [{}, 'href="/"'],
+  ])("leads to the application if it can begin there: %o", async (metadata, link) => {
+    await seedClient(authEnv, "starter", { ...codeClient, ...metadata });
+    const page = locationOf(await browser.authorize({ client_id: "starter" }));
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 48 * 3_600_000 });
+    for (const path of [page, page.replace("/sign-in?", "/restart?")]) {
+      const response = await browser.get(path);
+      const html = await response.text();
+      expect([response.status, html.includes("Go back to the application"), html.includes(link)]).toEqual([
+        400,
+        true,
+        true,
+      ]);
+    }
+  });
 });
 
 describe("a browser that keeps no cookies", () => {

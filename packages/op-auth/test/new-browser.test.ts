@@ -6,6 +6,7 @@ import type { Marks } from "../src/step/flow.ts";
 import {
   authEnv,
   authorizationPath,
+  formTokenOf,
   locationOf,
   password,
   sentToClient,
@@ -54,6 +55,20 @@ describe("NEW_BROWSER=notify: a person is told of a sign-in in a new browser", (
     await expectTold(2);
   });
 
+  it("with words of a fixed vocabulary for browser and place, and nothing that the browser sends of itself", async () => {
+    const [title, hostile] = ["evil.example <b>call 555</b>", "Mozilla/5.0 (Windows) https://evil.example/ Firefox/1"];
+    const cf = { country: "DE", city: title, timezone: "Europe/Berlin" };
+    const page = await signInPage();
+    const form_token = formTokenOf(await (await browser.get(page)).text());
+    const body = new URLSearchParams({ ...typed, form_token }).toString();
+    const headers = { "content-type": "application/x-www-form-urlencoded", "user-agent": hostile };
+    const next = locationOf(await browser.once(page, { method: "POST", headers, body, cf } as RequestInit));
+    expect(next).toContain("code=");
+    await expectTold(1);
+    expect(mailed.notices[0]!.asker).toEqual({ device: "Firefox · Windows", country: "DE", timeZone: "Europe/Berlin" });
+    expect(JSON.stringify(mailed.notices)).not.toMatch(/evil|555/);
+  });
+
   it("also by passkey, and not of the browser in which the account came into being", async () => {
     const passkey = await SoftwarePasskey.register("alice");
     const page = await signInPage();
@@ -95,6 +110,7 @@ describe("NEW_BROWSER=code: a password alone is not enough in a new browser", ()
     const page = await follow(browser, locationOf(await browser.authorize()), typed);
     expect(stepOf(page)).toBe("confirm-browser");
     expect(mailed.mails.map(({ purpose, to }) => [purpose, to.key])).toEqual([["sign-in", "alice@example.com"]]);
+    expect(mailed.mails[0]!.asker).toEqual({ device: "Browser" });
     const html = await (await browser.get(page)).text();
     // A person who has typed only a password learns no address.
     expect([html.includes("a…@example.com"), html.includes("alice@example.com"), await sessions()]).toEqual([

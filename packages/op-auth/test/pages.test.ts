@@ -157,7 +157,7 @@ describe("the consent page", () => {
       "Use “read” on your behalf",
     ]);
     await browser.allow(consent);
-    expect(await text(browser.get("/account"))).toContain(asked.join(" · "));
+    expect(await text(browser.get("/account/applications"))).toContain(asked.join(" · "));
   });
 
   it("links to the account page, where the access is withdrawn", async () => {
@@ -185,7 +185,7 @@ describe("the account page", () => {
       ["city", "country", "device", "ends_at_ms", "sid", "signed_in_at_ms", "sub"].toSorted(),
     );
     expect(row).toMatchObject({ city: "Zürich", country: "CH" });
-    const html = await text(browser.get("/account"));
+    const html = await text(browser.get("/account/applications"));
     expect(html).toContain("Zürich, Switzerland");
     expect(html).toContain("The address itself is not stored.");
   });
@@ -198,7 +198,7 @@ describe("the account page", () => {
     await signIn(cf);
     const row = await authEnv.DB.prepare("SELECT city, country FROM user_sessions").first();
     expect(row).toEqual({ city: null, country: null });
-    expect(await text(browser.get("/account"))).toContain("This device · Signed in");
+    expect(await text(browser.get("/account/applications"))).toContain("This device</strong> · Signed in");
   });
 
   it.each([
@@ -206,7 +206,7 @@ describe("the account page", () => {
     ["passkey-failed", "The passkey was not added."],
   ])("never shows both that a passkey was added and that it was not: %s", async (notice, shown) => {
     await signIn();
-    const html = await text(browser.get(`/account?notice=${notice}`));
+    const html = await text(withNotice(notice));
     const visible = [...html.matchAll(/<p class="note[^>]*>[^<]*/g)]
       .map(String)
       .filter((each) => !each.includes("hidden"));
@@ -215,9 +215,21 @@ describe("the account page", () => {
     expect(visible[0]).toContain("data-notice");
   });
 
+  function withNotice(notice: string): Promise<Response> {
+    browser.cookies.set("__Host-op-notice", notice);
+    return browser.get("/account/security");
+  }
+
+  it("says what was done once: a reload, a bookmark or a link of somebody else does not", async () => {
+    await signIn();
+    expect(await text(withNotice("passkey-added"))).toContain("data-notice");
+    expect(await text(browser.get("/account/security"))).not.toContain("data-notice");
+    expect(await text(browser.get("/account/security?notice=passkey-added"))).not.toContain("data-notice");
+  });
+
   it.each(["__proto__", "constructor", "<b>"])("notice=%s says nothing", async (notice) => {
     await signIn();
-    const html = await text(browser.get(`/account?notice=${encodeURIComponent(notice)}`));
+    const html = await text(withNotice(notice));
     expect(html).not.toContain("data-notice");
   });
 });

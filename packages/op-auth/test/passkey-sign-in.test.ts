@@ -137,12 +137,12 @@ describe("signing in by passkey", () => {
     expect(visitor.browser.cookies.has("__Host-op-session")).toBe(false);
   });
 
-  it("a suspended user's passkey does not sign in, and the page does not state why", async () => {
+  it("a suspended user's passkey does not sign in, and its owner is told why", async () => {
     await authEnv.DB.prepare("UPDATE users SET status = 'suspended' WHERE sub = 'alice'").run();
     const visitor = await visit(home);
     const response = await visitor.try(right);
     expect(response.status).toBe(400);
-    expect(await response.text()).toContain("That passkey did not work");
+    expect(await response.text()).toContain("Your account is suspended.");
     expect(visitor.browser.cookies.has("__Host-op-session")).toBe(false);
     expect(await authEnv.DB.prepare("SELECT * FROM user_sessions").first()).toBeNull();
   });

@@ -9,11 +9,11 @@ const { DB } = authEnv;
 const { fixtures, browser } = useDeployment({ skip_consent: true });
 
 async function signInByPassword(visitor = browser): Promise<void> {
-  await visitor.signIn(locationOf(await visitor.get("/account")));
+  await visitor.signIn(locationOf(await visitor.get("/account/security")));
 }
 
 async function signInBy(passkey: SoftwarePasskey): Promise<void> {
-  const page = locationOf(await browser.get("/account"));
+  const page = locationOf(await browser.get("/account/security"));
   const html = await (await browser.get(page)).text();
   await browser.post(page, { form_token: formTokenOf(html), credential: await passkey.assert(html) });
 }
@@ -29,7 +29,7 @@ async function upgrade(html: string, fields: Readonly<Record<string, string>> = 
   );
 }
 
-const account = async () => (await browser.get("/account")).text();
+const account = async () => (await browser.get("/account/security")).text();
 const passkeys = () => DB.prepare("SELECT count(*) AS n FROM webauthn_credentials").first<number>("n");
 
 function signalOf(html: string): Record<string, Record<string, unknown>> | undefined {

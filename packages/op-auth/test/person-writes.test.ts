@@ -95,7 +95,7 @@ async function signInWithTwo(): Promise<AuthenticatorApp> {
   return app;
 }
 
-const accountToken = async () => formTokenOf(await (await browser.get("/account")).text());
+const accountToken = async () => formTokenOf(await (await browser.get("/account/security")).text());
 
 type Post = () => Promise<Response>;
 
@@ -154,7 +154,7 @@ const inSession: Readonly<Record<string, () => Promise<Post>>> = {
   },
   "a passkey": async () => {
     await signIn();
-    const html = await (await browser.get("/account")).text();
+    const html = await (await browser.get("/account/security")).text();
     const ceremony = /name="ceremony" value="([^"]+)"/.exec(html)?.[1] ?? "";
     const { credential } = await SoftwarePasskey.create(html);
     return account("/account/passkeys", { ceremony, credential });
@@ -194,7 +194,7 @@ const inSession: Readonly<Record<string, () => Promise<Post>>> = {
     const insert = "INSERT INTO user_identities VALUES ('idp', 'https://idp.example', '1', 'alice', 'a', 0, NULL)";
     await DB.prepare(insert).run();
     await signIn();
-    const html = await (await browser.get("/account")).text();
+    const html = await (await browser.get("/account/security")).text();
     const identity = /identities\/remove\?identity=([^"]+)"/.exec(html)![1]!;
     return account("/account/identities/remove", { identity });
   },
@@ -248,7 +248,7 @@ async function postWhile(prepare: () => Promise<Post>, end: (() => Promise<unkno
 /** The step to which a form leads; the path of another page, `undefined` for a page in the response. */
 function locationOfPage(response: Response): string | undefined {
   const location = response.headers.get("location");
-  return location === null ? undefined : (stepOf(location) ?? location);
+  return location === null ? undefined : (stepOf(location) ?? locationOf(response));
 }
 
 describe("by a session", () => {
@@ -289,7 +289,7 @@ describe("a row that is not the one that was read", () => {
   it("of two changes that were confirmed by one password, the first stands", async () => {
     const first = "UPDATE user_passwords SET hash = 'first' WHERE sub = 'alice'";
     const { location, after } = await changed(inSession["a password"]!, first);
-    expect([location, after[0]]).toEqual(["/account?notice=not-changed", "first"]);
+    expect([location, after[0]]).toEqual(["/account/security?notice=not-changed", "first"]);
   });
 
   it.each(["another address", "a further address as the main one"])(

@@ -138,7 +138,7 @@ describe("pushed authorization requests", () => {
       lifetime,
     );
     const flow = await fixtures.isolate.challenges.put(context, "flow", "sealed", Date.now() + 60_000);
-    const html = await (await browser.get("/account")).text();
+    const html = await (await browser.get("/account/security")).text();
     const ids = [logout, flow, /name="ceremony" value="([^"]+)"/.exec(html)![1]!];
     const request = (await pushed()).replace("urn:ietf:params:oauth:request_uri:", "");
     for (const id of ids) {

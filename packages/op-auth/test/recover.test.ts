@@ -99,7 +99,8 @@ describe("what a thief has planted", () => {
     const insert = "INSERT INTO user_identities (upstream_id, issuer, subject, sub, label, created_at_ms) VALUES";
     await authEnv.DB.prepare(`${insert} ('idp', 'https://idp.example.net', 'thief', 'alice', 'thief there', 0)`).run();
     await follow(browser, await afterCode(), newPassword);
-    const html = await (await browser.get("/account")).text();
+    const own = ["/account", "/account/security"].map(async (page) => (await browser.get(page)).text());
+    const html = (await Promise.all(own)).join("");
     for (const each of [`credential_id=${planted.id}`, "thief there", "thief@example.org"])
       expect(html).toContain(each);
     const removals = [...html.matchAll(/href="(\/account\/(?:passkeys|identities)\/[^"]+)"/g)].map(([, path = ""]) =>
@@ -172,7 +173,7 @@ describe("NIST SP 800-63B-4 §4.2.2.2: recovery is never weaker than signing in"
     await authEnv.DB.prepare("DELETE FROM user_passwords WHERE sub = 'alice'").run();
     const page = await afterCode();
     const html = await (await browser.get(page)).text();
-    expect(html).toContain("ask your administrator");
+    expect(html).toContain("Ask your administrator");
     expect(html).not.toContain('name="code"');
     const skipped = page.replace("prove-more", "set-password");
     expect(stepOf(locationOf(await browser.once(skipped)))).toBe("prove-more");
@@ -225,6 +226,32 @@ describe("a code that is not accepted", () => {
     expect(mailed.mails).toHaveLength(2);
     expect(await problemAfter(again, mailed.wrongCode)).toContain("too many wrong codes");
     expect(await problemAfter(again, mailed.code)).toContain("too many wrong codes");
+  });
+
+  /** The text of an element of a page. */
+  async function textAt(page: string, id: string): Promise<string> {
+    const html = await (await browser.once(page)).text();
+    return new RegExp(`id="${id}"[^>]*>([^<]+)<`).exec(html)?.[1]?.trim() ?? "";
+  }
+
+  it("another code is said to be sent; where none is, the one before it is said to be valid, and is", async () => {
+    let page = await codePage();
+    expect(await textAt(page, "sent-another")).toBe("");
+    for (let sent = 0; sent < 2; sent += 1) {
+      page = await follow(browser, page, { again: "1" });
+      expect(await textAt(page, "sent-another")).toContain("another code has been sent to it");
+    }
+    page = await follow(browser, page, { again: "1" });
+    expect(await textAt(page, "problem")).toContain("is still valid");
+    expect(stepOf(await follow(browser, page, { code: mailed.code }))).toBe("set-password");
+  });
+
+  it("five wrong ones lead to a button to start again", async () => {
+    let page = await codePage();
+    for (let wrong = 0; wrong < 4; wrong += 1) page = await follow(browser, page, { code: mailed.wrongCode });
+    expect(await textAt(page, "restart")).toBe("");
+    page = await follow(browser, page, { code: mailed.wrongCode });
+    expect(await textAt(page, "restart")).toBe("Start again");
   });
 
   it("four wrong codes leave room for the right one", async () => {

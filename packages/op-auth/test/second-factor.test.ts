@@ -235,15 +235,74 @@ describe("a code", () => {
     expect(await event.first("n")).toBe(2);
   });
 
-  it("that is wrong has the same response, whatever the person has", async () => {
+  const paper = "0000-0000-0000-0000-0000-0000";
+  const notValid = "That code is not valid.";
+
+  /** The state of the page after a refused code. */
+  async function after(fields: Readonly<Record<string, string>>) {
+    const page = locationOf(await postOnce(browser, await byPassword(), fields));
+    const html = await (await browser.get(page)).text();
+    const field = (id: string) => new RegExp(`<input id="${id}"[^>]*>`).exec(html)?.[0] ?? "";
+    return {
+      problem: /id="problem">([^<.]+\.)/.exec(html)?.[1],
+      invalid: ["code", "recovery-code"].filter((id) => field(id).includes('aria-invalid="true"')),
+      focused: ["code", "recovery-code"].filter((id) => field(id).includes("autofocus")),
+      isOpen: /<details[^>]* open/.test(html),
+      kept: /value="([^"]*)"/.exec(field("recovery-code"))?.[1] ?? "",
+    };
+  }
+
+  const ofApp = { invalid: ["code"], focused: ["code"], isOpen: false, kept: "" };
+  const ofPaper = { invalid: ["recovery-code"], focused: ["recovery-code"], isOpen: true };
+
+  it.each([
+    ["six digits", { code: "000000" }, { ...ofApp, problem: notValid }],
+    ["no code", { code: "nonsense" }, { ...ofApp, problem: notValid }],
+    [
+      "a recovery code in its field",
+      { code: paper, field: "recovery" },
+      { ...ofPaper, problem: "That recovery code is not valid.", kept: paper },
+    ],
+    [
+      "a recovery code in the field of the app",
+      { code: paper },
+      { ...ofPaper, problem: "That recovery code is not valid.", kept: paper },
+    ],
+    [
+      "a recovery code without its end",
+      { code: "0000-0000", field: "recovery" },
+      { ...ofPaper, problem: "That recovery code is not valid.", kept: "0000-0000" },
+    ],
+  ])("that is wrong marks its own field, and keeps a long one: %s", async (_, fields, expected) => {
     await AuthenticatorApp.register("alice");
     await registerRecoveryCodes("alice");
-    const [page, unused] = [await byPassword(), "0000-0000-0000-0000-0000-0000"];
-    const texts: string[] = [];
-    for (const code of ["000000", unused, "nonsense", ""]) {
-      texts.push((await (await browser.submit(page, { code })).text()).replace(/value="[^"]*"/g, ""));
-    }
-    expect(new Set(texts).size).toBe(1);
+    expect(await after(fields)).toEqual(expected);
+  });
+
+  it("that is throttled keeps a recovery code", async () => {
+    await AuthenticatorApp.register("alice");
+    await registerRecoveryCodes("alice");
+    for (let wrong = 0; wrong < 5; wrong += 1) await after({ code: "nonsense" });
+    expect(await after({ code: paper })).toMatchObject({ invalid: [], isOpen: true, kept: paper });
+  });
+
+  it.each([
+    ["used already", 0, "That code was used already."],
+    ["five minutes old", -10, "That code is from some minutes ago."],
+    ["an hour old", -120, notValid],
+    // It would be right later: nobody learns that they have guessed one.
+    ["of the future", 10, notValid],
+  ])("of an app that is %s says what helps", async (_, offset, problem) => {
+    const app = await AuthenticatorApp.register("alice");
+    if (offset === 0) await signInWith(await app.code(), fixtures.browser());
+    expect(await after({ code: await app.code(offset) })).toMatchObject({ ...ofApp, problem });
+  });
+
+  it("of a recovery set that is pasted into the field of the app signs in", async () => {
+    await AuthenticatorApp.register("alice");
+    const [code = ""] = await registerRecoveryCodes("alice");
+    const next = await postOnce(browser, await byPassword(), { code: `Backup: ${code}.` });
+    expect(stepOf(locationOf(next))).toBe("recovery-codes");
   });
 });
 

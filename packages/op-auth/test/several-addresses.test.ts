@@ -22,7 +22,7 @@ async function add(address: string): Promise<string> {
 }
 
 async function press(page: "primary" | "remove", address: string): Promise<string> {
-  const form_token = formTokenOf(await (await browser.get("/account")).text());
+  const form_token = formTokenOf(await (await browser.get("/account/security")).text());
   return locationOf(await browser.post(`${path}/${page}`, { form_token, address }));
 }
 

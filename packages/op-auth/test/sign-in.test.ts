@@ -65,7 +65,7 @@ describe("signing in", () => {
   it.each([
     ["a wrong password", "alice", "wrong"],
     ["an unknown user", "nobody", password],
-    ["a suspended user", "mallory", password],
+    ["a suspended user with a wrong password", "mallory", "wrong"],
   ])("RFC 9700 §4.13: %s is shown the same page again", async (_, username, secret) => {
     const browser = fixtures.browser();
     const page = locationOf(await browser.authorize());
@@ -75,6 +75,28 @@ describe("signing in", () => {
     expect(html).toContain("do not match");
     expect(browser.cookies.has("__Host-op-session")).toBe(false);
     expect(sentToClient(await browser.allow(locationOf(await browser.signIn(page)))).code).toBeDefined();
+  });
+
+  it.each([" alice", "alice ", "\u00a0alice", "alice\n"])(
+    "a blank beside the name is no part of it: %j",
+    async (name) => {
+      const browser = fixtures.browser();
+      expect(locationOf(await browser.signIn(await browser.pageOf(), name))).toMatch(/consent\?f=/);
+    },
+  );
+  it.each([
+    [{}, "Ask your administrator."],
+    [{ SUPPORT_URL: "https://help.example.com/" }, '<a href="https://help.example.com/">Contact support</a>'],
+  ])("a suspended user with the right password is told so, and whom to ask: %j", async (env, help) => {
+    const browser = fixtures.browser({ ...authEnv, ...env });
+    const response = await browser.signIn(locationOf(await browser.authorize()), "mallory", password);
+    const html = await response.text();
+    expect([response.status, html.includes("Your account is suspended."), html.includes(help)]).toEqual([
+      400,
+      true,
+      true,
+    ]);
+    expect(browser.cookies.has("__Host-op-session")).toBe(false);
   });
 
   it("usernames are case-insensitive", async () => {

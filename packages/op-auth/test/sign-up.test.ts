@@ -42,9 +42,68 @@ async function proven(visitor = browser, of = { name, address }): Promise<string
   return page;
 }
 
+/** The form of a page, as a browser posts it. */
+function postedAt(page: string, fields: Record<string, string>): RequestInit {
+  const headers = { "content-type": "application/x-www-form-urlencoded" };
+  const body = new URLSearchParams({ form_token: formTokenOf(page), ...fields }).toString();
+  return { method: "POST", headers, body };
+}
+
 const html = async (page: string, visitor = browser) => (await visitor.get(page)).text();
 const fOf = (page: string) => new URL(page, "https://op.example.com").searchParams.get("f")!;
 const known = 3;
+
+describe("an address that has an account", () => {
+  it.each([
+    ["the link to signing in", (page: string) => /href="(\/flow\/sign-in[^"]+)"/.exec(page)![1]!.replace("&amp;", "&")],
+    ["a typed address", (_: string, at: string) => at.replace("/sign-up?", "/sign-in?")],
+  ])("%s leads to a page without an error, with the proven address", async (_, pathOf) => {
+    const taken = await follow(browser, await named(browser, { name, address: "alice@example.com" }), {
+      code: codes.code,
+    });
+    const response = await browser.get(pathOf(await html(taken), taken));
+    const signIn = await response.text();
+    expect([response.status, signIn.includes("problem"), signIn.includes("aria-invalid")]).toEqual([200, false, false]);
+    expect(signIn).toMatch(/id="username"[^>]* value="alice@example.com"/);
+  });
+
+  it.each(["sign-in", "sign-up", "recover"])("a problem of another page is not shown at %s", async (step) => {
+    const page = await browser.pageOf();
+    const again = locationOf(
+      await browser.once(page, postedAt(await html(page), { username: "alice", password: "wrong" })),
+    );
+    const shown = await html(again.replace("/sign-in?", `/${step}?`));
+    expect(shown.includes('id="problem"')).toBe(step === "sign-in");
+  });
+});
+
+describe("what was typed on the sign-in page", () => {
+  it.each<readonly [Record<string, string>, string, string]>([
+    [{ recover: "1" }, "recover", "address"],
+    [{ "sign-up": "1" }, "sign-up", "address"],
+    [{ language: "de" }, "sign-in", "username"],
+  ])("is kept by %o", async (button, step, field) => {
+    const page = await browser.pageOf();
+    const response = await browser.once(
+      page,
+      postedAt(await html(page), { username: " nina@example.com ", password: "x", ...button }),
+    );
+    expect(stepOf(locationOf(response))).toBe(step);
+    const shown = await html(locationOf(response));
+    expect(shown).toMatch(new RegExp(`id="${field}"[^>]* value="nina@example.com"`));
+    expect(shown).toContain(button["language"] === undefined ? '<html lang="en"' : '<html lang="de"');
+  });
+
+  it("is kept on the way to an account, by its name too, and back", async () => {
+    const page = await browser.pageOf();
+    const signUp = await follow(browser, page, { "sign-up": "1" });
+    const german = await follow(browser, signUp, { name: "Nina", address: "nina@example.com", language: "de" });
+    expect(stepOf(german)).toBe("sign-up");
+    expect(await html(german)).toMatch(/id="name"[^>]* value="Nina"[\s\S]*id="address"[^>]* value="nina@example.com"/);
+    const back = await follow(browser, german, { name: "", address: "nina@example.com", account: "existing" });
+    expect(await html(back)).toMatch(/id="username"[^>]* value="nina@example.com"/);
+  });
+});
 
 describe("a newcomer", () => {
   it("has an account after an address, its code and a passkey; nothing is stored before; and signs in by it again", async () => {
@@ -53,8 +112,9 @@ describe("a newcomer", () => {
     const create = await proven();
     expect([await countRows("users"), await countRows("user_addresses")]).toEqual([known, 1]);
     const { passkey, credential } = await SoftwarePasskey.create(await html(create));
-    const response = await postOnce(browser, create, { credential });
-    expect(sentToClient(response).code).toBeDefined();
+    const offered = await follow(browser, create, { credential });
+    expect(stepOf(offered)).toBe("recovery-codes");
+    expect(sentToClient(await postOnce(browser, offered, { codes: "later" })).code).toBeDefined();
     const person = await authEnv.DB.prepare("SELECT * FROM users WHERE username = ?1").bind(address).first();
     expect(JSON.parse(String(person!["claims"]))).toMatchObject({ name, email: address, email_verified: true });
     const row = await authEnv.DB.prepare("SELECT * FROM user_addresses WHERE sub = ?1").bind(person!["sub"]).first();
@@ -110,9 +170,10 @@ describe("a newcomer", () => {
     ["too short", { new: "short", repeat: "short" }],
     ["that differ", { new: chosen, repeat: "another long secret" }],
     ["of their own words", { new: "nina@example.com!", repeat: "nina@example.com!" }],
-  ])("passwords %s are refused, and nobody is inserted", async (_, fields) => {
+  ])("passwords %s are refused, the field has the focus, and nobody is inserted", async (_, fields) => {
     const page = await follow(browser, await proven(), fields);
-    expect((await browser.get(page)).status).toBe(400);
+    const response = await browser.get(page);
+    expect([response.status, /<input id="new"[^>]* autofocus/.test(await response.text())]).toEqual([400, true]);
     expect(await countRows("users")).toBe(known);
   });
 });
@@ -161,7 +222,10 @@ describe("an address", () => {
     expect([wrong.status, await wrong.text()]).toEqual([400, expect.not.stringContaining("already have an account")]);
     const taken = await follow(browser, page, { code: codes.code });
     expect(stepOf(taken)).toBe("sign-up");
-    expect(await html(taken)).toContain("You already have an account");
+    const exists = await html(taken);
+    expect(exists).toContain("You already have an account");
+    // No sign of success.
+    expect(exists).not.toContain("M8 12.3");
     expect(stepOf(locationOf(await browser.get(`/flow/create-account?f=${fOf(taken)}`)))).toBe("sign-up");
     expect(await countRows("users")).toBe(known);
   });
@@ -292,7 +356,8 @@ describe("the way to sign in", () => {
     expect(text).not.toContain('name="new"');
     expect((await browser.get(await follow(browser, create, password))).status).toBe(400);
     const { credential } = await SoftwarePasskey.create(text);
-    expect(sentToClient(await postOnce(browser, create, { credential })).code).toBeDefined();
+    const offered = await follow(browser, create, { credential });
+    expect(sentToClient(await postOnce(browser, offered, { codes: "later" })).code).toBeDefined();
   });
 
   it("a setting that changes meanwhile counts", async () => {

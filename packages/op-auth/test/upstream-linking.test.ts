@@ -36,7 +36,9 @@ async function identities(): Promise<{ sub: string; subject: string }[]> {
 async function askedToSignIn(visitor = browser): Promise<string> {
   const page = locationOf(await signInUpstream(visitor, await visitor.pageOf(), upstream));
   expect(stepOf(page)).toBe("sign-in");
-  expect(await (await visitor.get(page)).text()).toContain("An account has your address at Example IdP.");
+  const html = await (await visitor.get(page)).text();
+  expect(html).toContain("An account has your address at Example IdP, Alice@example.com.");
+  expect(html).toMatch(/id="username"[^>]* value="Alice@example.com"/);
   return page;
 }
 
@@ -136,11 +138,11 @@ describe("a believed address of an account", () => {
 
 describe("at the account page", () => {
   async function signInToAccount(visitor = browser, username = "alice"): Promise<void> {
-    await visitor.signIn(locationOf(await visitor.get("/account")), username);
+    await visitor.signIn(locationOf(await visitor.get("/account/security")), username);
   }
 
   async function post(path: string, fields: Record<string, string>, visitor = browser): Promise<Response> {
-    const form_token = formTokenOf(await (await visitor.get("/account")).text());
+    const form_token = formTokenOf(await (await visitor.get("/account/security")).text());
     return visitor.post(path, { form_token, ...fields });
   }
 
@@ -155,11 +157,11 @@ describe("at the account page", () => {
     const response = await browser.post("/account/identities/confirm", {
       ...{ form_token: formTokenOf(html), link, decision: "connect" },
     });
-    expect(locationOf(response)).toBe("/account?notice=identity-connected");
+    expect(locationOf(response)).toBe("/account/security?notice=identity-connected");
   }
 
   const remove = async () => {
-    const html = await (await browser.get("/account")).text();
+    const html = await (await browser.get("/account/security")).text();
     const identity = /identities\/remove\?identity=([^"]+)"/.exec(html)![1]!;
     return locationOf(await post("/account/identities/remove", { identity }));
   };
@@ -170,7 +172,7 @@ describe("at the account page", () => {
     upstream.behaviour.claims = { email: "elsewhere@example.net" };
     await connect();
     expect(await identities()).toEqual([{ sub: "alice", subject: "their-1" }]);
-    const html = await (await browser.get("/account")).text();
+    const html = await (await browser.get("/account/security")).text();
     expect(html).toContain("elsewhere@example.net");
     expect(html).not.toContain("Connect Example IdP");
   });
@@ -186,7 +188,7 @@ describe("at the account page", () => {
   });
 
   it("an old sign-in connects nothing", async () => {
-    const form_token = formTokenOf(await (await browser.get("/account")).text());
+    const form_token = formTokenOf(await (await browser.get("/account/security")).text());
     vi.useFakeTimers({ toFake: ["Date"] });
     vi.setSystemTime(Date.now() + 11 * 60_000);
     const response = await browser.post("/account/identities", { form_token, upstream: "idp" });
@@ -206,7 +208,7 @@ describe("at the account page", () => {
       "INSERT INTO user_identities VALUES ('idp', 'https://idp.example.net', 'their-1', 'bob', 'x', 0, NULL)",
     ).run();
     const response = await browser.once(upstream.signIn(await leave()));
-    expect(locationOf(response)).toBe("/account?notice=identity-taken");
+    expect(locationOf(response)).toBe("/account/security?notice=identity-taken");
     expect(await identities()).toEqual([{ sub: "bob", subject: "their-1" }]);
   });
 
@@ -217,9 +219,9 @@ describe("at the account page", () => {
       const link = new URL(page, "https://op.example.com").searchParams.get("link")!;
       return locationOf(await post("/account/identities/confirm", { link, decision: "connect" }));
     };
-    expect(await confirm(first)).toBe("/account?notice=identity-connected");
-    expect(await confirm(first)).toBe("/account?notice=identity-not-connected");
-    expect(await confirm(second)).toBe("/account?notice=identity-not-connected");
+    expect(await confirm(first)).toBe("/account/security?notice=identity-connected");
+    expect(await confirm(first)).toBe("/account/security?notice=identity-not-connected");
+    expect(await confirm(second)).toBe("/account/security?notice=identity-not-connected");
     expect(await identities()).toHaveLength(1);
   });
 
@@ -227,7 +229,7 @@ describe("at the account page", () => {
     await connect();
     const other = fixtures.browser();
     await signInToAccount(other);
-    expect(await remove()).toBe("/account?notice=identity-disconnected");
+    expect(await remove()).toBe("/account/security?notice=identity-disconnected");
     expect(await identities()).toEqual([]);
     expect(stepOf(locationOf(await other.get("/account")))).toBe("sign-in");
     expect((await browser.get("/account")).status).toBe(200);
@@ -258,7 +260,7 @@ describe("at the account page", () => {
     await authEnv.DB.batch(
       [...statements, "DELETE FROM user_passwords WHERE sub = 'alice'"].map((text) => authEnv.DB.prepare(text)),
     );
-    expect(await remove()).toBe(`/account?notice=${notice}`);
+    expect(await remove()).toBe(`/account/security?notice=${notice}`);
   });
 
   it("a person who signs in with a provider alone sets a password soon after a sign-in there", async () => {
@@ -270,6 +272,6 @@ describe("at the account page", () => {
     const chosen = "four words nobody would join";
     const form_token = formTokenOf(await (await visitor.get("/account/password")).text());
     const response = await visitor.post("/account/password", { form_token, new: chosen, repeat: chosen });
-    expect(locationOf(response)).toBe("/account?notice=password-changed");
+    expect(locationOf(response)).toBe("/account/security?notice=password-changed");
   });
 });

@@ -39,6 +39,8 @@ describe("/admin/invitations", () => {
     );
     expect(event).toBe(made.invitation_id);
     // MailSender looks for this event before it sends.
+    // The browser of the administrator is nothing that a person could recognise.
+    expect([notice!.isByAdministrator, notice!.asker]).toEqual([true, undefined]);
     expect(notice!.evidence).toMatchObject({ action: "invitation.create", target: made.invitation_id });
   });
 

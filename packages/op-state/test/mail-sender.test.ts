@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import type { CodeMail, MailSenderRpc, PreparedNotice } from "@edge-op/shared/mail/mail-sender-rpc";
 import { describe, expect, it } from "vitest";
 import { findChange } from "../src/mail/find-change.ts";
-import { type AddressHolder, decideRecipient } from "../src/mail/find-recipient.ts";
+import { type AddressHolder, decideRecipient, findHolder } from "../src/mail/find-recipient.ts";
 import { type MailRow, MailRows } from "../src/mail/mail-rows.ts";
 
 const { MAIL_SENDER: namespace } = env as unknown as { readonly MAIL_SENDER: DurableObjectNamespace<MailSenderRpc> };
@@ -43,7 +43,8 @@ it("the link that takes back what was added is for the oldest address, also if a
     "INSERT INTO user_addresses (address_key, sub, verified_at_ms, held_until_ms) VALUES (?1, 'pat', ?2, ?3)";
   await DB.batch([
     DB.prepare(
-      "INSERT INTO users (sub, username, username_key, created_at_ms, updated_at_ms) VALUES ('pat', 'pat', 'pat', 0, 0)",
+      `INSERT INTO users (sub, username, username_key, claims, created_at_ms, updated_at_ms)
+         VALUES ('pat', 'pat', 'pat', '{"locale":"en-GB","zoneinfo":"Asia/Tokyo"}', 0, 0)`,
     ),
     DB.prepare(address).bind("pat@example.org", 3, null),
     DB.prepare(address).bind("before@example.org", 2, atMs + 1),
@@ -51,7 +52,11 @@ it("the link that takes back what was added is for the oldest address, also if a
   ]);
   const change = { ...notice, type: "notice", sub: "pat", atMs } as const;
   const before = { key: "before@example.org", address: "before@example.org" };
-  expect(await findChange(DB, change)).toMatchObject({ isCommitted: false, oldest: before });
+  expect(await findChange(DB, change)).toMatchObject({
+    ...{ isCommitted: false, oldest: before, locale: "en-GB", zoneinfo: "Asia/Tokyo" },
+  });
+  const held = { to: { key: "pat@example.org", address: "pat@example.org" } };
+  expect(await findHolder(DB, held, atMs)).toMatchObject({ sub: "pat", zoneinfo: "Asia/Tokyo" });
   await DB.prepare("DELETE FROM users WHERE sub = 'pat'").run();
   expect(await findChange(DB, change)).toMatchObject({ oldest: undefined, addresses: [] });
 });

@@ -24,7 +24,9 @@ interface Asset {
 
 /**
  * Disables forms after a click: a second click would submit a form whose flow the first one has spent. Going back to the page enables its
- * forms again. A button with `data-show` shows what is typed in the password fields of its form (NIST SP 800-63B-4 §3.1.1.2), until they are sent.
+ * forms again, and the pressed button shows that it was pressed. A field with `data-digits` submits its form when it contains a code of so many
+ * digits, typed, pasted or filled in. A button with `data-show` shows what is typed in the password fields of its form (NIST SP 800-63B-4
+ * §3.1.1.2), until they are sent.
  */
 const formsScript = `
 "use strict";
@@ -32,11 +34,20 @@ addEventListener("submit", (event) => {
   if (event.defaultPrevented) return;
   if (event.target.dataset.sent) event.preventDefault();
   event.target.dataset.sent = "1";
+  event.submitter?.setAttribute("aria-busy", "true");
   for (const field of event.target.querySelectorAll("[data-shown]")) field.type = "password";
 });
 addEventListener("pageshow", () => {
   for (const form of document.forms) delete form.dataset.sent;
+  for (const button of document.querySelectorAll("[aria-busy]")) button.removeAttribute("aria-busy");
 });
+for (const field of document.querySelectorAll("[data-digits]")) {
+  field.addEventListener("input", () => {
+    const isCode = /^[\\d\\s-]*$/.test(field.value);
+    const isWhole = field.value.replace(/\\D/g, "").length === Number(field.dataset.digits);
+    if (isCode && isWhole) field.form.requestSubmit(field.form.querySelector("[type=submit]"));
+  });
+}
 for (const button of document.querySelectorAll("[data-show]")) {
   button.hidden = false;
   button.addEventListener("click", () => {

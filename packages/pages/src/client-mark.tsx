@@ -17,7 +17,7 @@ export function ClientMark({ name, logoUri }: { readonly name: string; readonly 
   const initial = [...name][0]?.toUpperCase();
   return (
     <span class={logoUri ? "mark logo" : "mark"} aria-hidden="true">
-      {logoUri ? <img src={logoUri} alt={initial} height="56" referrerpolicy="no-referrer" /> : initial}
+      {logoUri ? <img src={logoUri} alt={initial} height="48" referrerpolicy="no-referrer" /> : initial}
     </span>
   );
 }

@@ -3,7 +3,7 @@ import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { browserCookieSeconds, formatCookie } from "./cookies.ts";
-import { findLanguage } from "./languages.ts";
+import { findLanguage, type Language } from "./languages.ts";
 import { redirect } from "./respond-page.ts";
 
 /**
@@ -16,9 +16,12 @@ export async function changeLanguage(context: RequestContext<unknown>, request: 
   if (language === undefined) {
     throw new OAuthError("invalid_request", "language-unknown", { description: "The language is unknown." });
   }
-  return redirect(ownLocation(form.get("to") ?? "/"), [
-    formatCookie(context, "op-language", language, browserCookieSeconds),
-  ]);
+  return redirect(ownLocation(form.get("to") ?? "/"), [languageCookie(context, language)]);
+}
+
+/** The `Set-Cookie` value that keeps a chosen language. */
+export function languageCookie(context: RequestContext<unknown>, language: Language): string {
+  return formatCookie(context, "op-language", language, browserCookieSeconds);
 }
 
 const ownOrigin = "https://own.invalid";

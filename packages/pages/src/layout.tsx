@@ -21,6 +21,8 @@ interface LayoutProps extends PageFrame {
   readonly submitsOnce?: boolean;
   /** `full`: as wide as lists and forms of a console need. */
   readonly wide?: boolean | "full";
+  /** The form of the page that keeps what was typed when the language changes. */
+  readonly formId?: string | undefined;
   /** Above the page. */
   readonly nav?: Child;
   /** Replaces the style sheet, for a preview of others. */
@@ -31,8 +33,8 @@ interface LayoutProps extends PageFrame {
 }
 
 /** The links below every page; none if there is nothing to link. */
-function Footer(props: PageFrame & { readonly account: boolean | undefined }) {
-  const { t, branding, location, account } = props;
+function Footer(props: PageFrame & { readonly account: boolean | undefined; readonly formId: string | undefined }) {
+  const { t, branding, location, account, formId } = props;
   const { supportUrl, privacyUrl, termsUrl } = branding;
   if (!(account || supportUrl || privacyUrl || termsUrl || location !== undefined)) return null;
   return (
@@ -41,14 +43,26 @@ function Footer(props: PageFrame & { readonly account: boolean | undefined }) {
       {supportUrl && <a href={supportUrl}>{t("support")}</a>}
       {privacyUrl && <a href={privacyUrl}>{t("link.privacy")}</a>}
       {termsUrl && <a href={termsUrl}>{t("link.terms")}</a>}
-      {location !== undefined && <LanguageSwitch language={t.language} location={location} />}
+      {location !== undefined && <LanguageSwitch language={t.language} location={location} formId={formId} />}
     </footer>
   );
 }
 
 /** **The layout of every page**: the deployment's name and logo above one card. Every page works without its script. */
 export function Layout(props: LayoutProps) {
-  const { t, branding, location, title, scripts = [], submitsOnce = true, wide, nav, account, children } = props;
+  const {
+    t,
+    branding,
+    location,
+    title,
+    scripts = [],
+    submitsOnce = true,
+    wide,
+    nav,
+    account,
+    children,
+    formId,
+  } = props;
   const styleSheet = props.styleSheet ?? assetUrl(branding, "style.css");
   return (
     <>
@@ -75,7 +89,7 @@ export function Layout(props: LayoutProps) {
             </header>
             {nav}
             <main class={wide === "full" ? "card wide full" : wide ? "card wide" : "card"}>{children}</main>
-            <Footer t={t} branding={branding} location={location} account={account} />
+            <Footer t={t} branding={branding} location={location} account={account} formId={formId} />
           </div>
         </body>
       </html>

@@ -45,7 +45,7 @@ export function ErrorPage({ frame, view }: { readonly frame: PageFrame; readonly
   );
 }
 
-/** `ended`: what the person came for does not exist any more. */
+/** A check mark only for what was done. `ended`: what the person came for was refused, or does not exist (any more). */
 export function MessagePage({
   frame,
   title,

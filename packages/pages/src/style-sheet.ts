@@ -1,26 +1,12 @@
+import { brandColors, type ColorScheme, tint } from "./brand-colors.ts";
 import type { Branding } from "./branding.ts";
-import { contrast, legibleOn, mix, readableOn } from "./contrast.ts";
 
-const grounds = {
-  light: { card: "#ffffff", danger: "#fdecea", good: "#e5f5ec" },
-  dark: { card: "#181c24", danger: "#3b1614", good: "#102e1e" },
-} as const;
-
-/** The share of the brand's text colour in the ground of a mark. */
-const tint = 0.14;
-
-/**
- * The brand colour fills buttons as it is; text, links and focus have its nearest legible shade, in the card and on the background, and a fill that
- * hardly differs from the card gets an edge. Under the pointer a fill moves away from its text.
- */
-function derivedColors(brand: string, ground: string, scheme: keyof typeof grounds): string {
-  const { card, danger, good } = grounds[scheme];
-  const text = legibleOn(brand, (candidate) => [card, danger, good, mix(card, candidate, tint)]);
-  const onBrand = readableOn(brand);
-  const hover = mix(brand, onBrand === "#ffffff" ? "#000000" : "#ffffff", 0.12);
-  const edge = contrast(brand, card) >= 3 ? brand : text;
-  return `--brand: ${brand}; --on-brand: ${onBrand}; --brand-hover: ${hover}; --brand-edge: ${edge}; --brand-text: ${text};
-    --ground: ${ground}; --on-ground: ${readableOn(ground)}; --ground-link: ${legibleOn(brand, () => [ground])}; --card: ${card}; --danger-ground: ${danger}; --good-ground: ${good};`;
+/** The brand's colours as variables of the style sheet. */
+function derivedColors(brand: string, ground: string, scheme: ColorScheme): string {
+  const colors = brandColors(brand, ground, scheme);
+  return `--brand: ${colors.brand}; --on-brand: ${colors.onBrand}; --brand-hover: ${colors.hover}; --brand-edge: ${colors.edge}; --brand-text: ${colors.brandText};
+    --ground: ${ground}; --on-ground: ${colors.onGround}; --ground-link: ${colors.groundLink}; --card: ${colors.card}; --danger-ground: ${colors.danger}; --good-ground: ${colors.good};
+    --text: ${colors.text}; --muted: ${colors.muted}; --line: ${colors.line};`;
 }
 
 /** **The one style sheet**, in the deployment's colours: light and dark schemes, phone to desktop, visible focus. */
@@ -29,25 +15,25 @@ export function styleSheet({ brandColor, brandColorDark, background, backgroundD
 :root {
   color-scheme: light dark;
   ${derivedColors(brandColor, background, "light")}
-  --text: #171b22; --muted: #586174; --line: #dfe3ea; --field: #ffffff; --field-line: #8a94a6;
+  --field: #ffffff; --field-line: #8a94a6;
   --danger: #b3261e; --good: #14683c;
   --shadow: 0 1px 2px rgb(16 24 40 / 6%), 0 12px 32px rgb(16 24 40 / 8%);
 }
 @media (prefers-color-scheme: dark) {
   :root {
     ${derivedColors(brandColorDark, backgroundDark, "dark")}
-    --text: #eceff5; --muted: #a3adbf; --line: #2b313d; --field: #11151c; --field-line: #6d778a;
+    --field: #11151c; --field-line: #6d778a;
     --danger: #ffb4ab; --good: #8fdcb0;
     --shadow: 0 1px 2px rgb(0 0 0 / 40%), 0 12px 32px rgb(0 0 0 / 35%);
   }
 }
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
-body { margin: 0; background: var(--ground); color: var(--text); font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif; }
-.page { min-height: 100vh; min-height: 100dvh; display: flex; flex-direction: column; align-items: center; justify-content: center; gap: 1.5rem; padding: 2rem 1rem; }
+body { margin: 0; background: var(--ground); color: var(--text); font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif; overflow-wrap: break-word; }
+.page { min-height: 100vh; min-height: 100dvh; display: flex; flex-direction: column; align-items: center; justify-content: center; gap: 1rem; padding: 1.25rem 1rem; }
 .brand { color: var(--on-ground); display: flex; align-items: center; gap: .625rem; font-weight: 600; font-size: 1.0625rem; letter-spacing: -.01em; }
 .brand img { display: block; height: 2rem; width: auto; min-width: 0; max-width: min(14rem, 60vw); border-radius: 8px; object-fit: contain; }
-.card { width: 100%; max-width: 26rem; background: var(--card); border: 1px solid var(--line); border-radius: 18px; box-shadow: var(--shadow); padding: 2.25rem 2rem 2rem; }
+.card { width: 100%; max-width: 26rem; background: var(--card); border: 1px solid var(--line); border-radius: 18px; box-shadow: var(--shadow); padding: 1.75rem 2rem 1.5rem; }
 .card.wide { max-width: 40rem; }
 .card.full { max-width: 60rem; }
 .sections { display: flex; flex-wrap: wrap; justify-content: center; gap: .25rem .375rem; max-width: 60rem; font-size: .9375rem; }
@@ -59,22 +45,25 @@ footer a, footer button.link { color: var(--ground-link); }
 footer :focus-visible { outline-color: var(--ground-link); }
 h1 { margin: 0; font-size: 1.5rem; line-height: 1.25; letter-spacing: -.02em; text-wrap: balance; }
 h2 { margin: 2rem 0 .25rem; font-size: 1.0625rem; letter-spacing: -.01em; }
+.title { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: .375rem 1rem; margin: 1.75rem 0 .25rem; }
+.title h2 { margin: 0; }
 h3 { margin: 1rem 0 0; font-size: .9375rem; }
 p { margin: .375rem 0 0; }
 .muted { color: var(--muted); }
 .center { text-align: center; margin-top: 1rem; }
 .asks { margin: 0 0 .625rem; font-weight: 550; overflow-wrap: anywhere; }
 .small { font-size: .875rem; }
-.head { text-align: center; margin-bottom: 1.625rem; overflow-wrap: anywhere; }
+.head { text-align: center; margin-bottom: 1.125rem; overflow-wrap: anywhere; }
 .head:last-child { margin-bottom: .25rem; }
 .card.wide .head { text-align: start; }
-.mark { width: 56px; height: 56px; margin: 0 auto 1rem; display: flex; align-items: center; justify-content: center; border-radius: 14px; background: color-mix(in srgb, var(--brand-text) ${tint * 100}%, var(--card)); color: var(--brand-text); font-size: 1.5rem; font-weight: 650; }
-.mark.logo { width: auto; min-width: 56px; max-width: 12rem; background: none; }
-.mark img { position: relative; display: block; min-width: 56px; max-width: 100%; height: 56px; border: 1px solid var(--line); border-radius: 14px; object-fit: contain; }
+.mark { width: 48px; height: 48px; margin: 0 auto .625rem; display: flex; align-items: center; justify-content: center; border-radius: 14px; background: color-mix(in srgb, var(--brand-text) ${tint * 100}%, var(--card)); color: var(--brand-text); font-size: 1.375rem; font-weight: 650; }
+.mark.logo { width: auto; min-width: 48px; max-width: 12rem; background: none; }
+.mark img { position: relative; display: block; min-width: 48px; max-width: 100%; height: 48px; border: 1px solid var(--line); border-radius: 14px; object-fit: contain; }
+.mark.letter { flex: none; width: 1.5rem; height: 1.5rem; margin: 0; margin-inline-end: .5rem; border-radius: 6px; font-size: .875rem; }
 .mark img::after { content: attr(alt); position: absolute; inset: -1px; display: flex; border-radius: 14px; align-items: center; justify-content: center; background: color-mix(in srgb, var(--brand-text) ${tint * 100}%, var(--card)); }
-label { display: block; margin: 1rem 0 .375rem; font-size: .9375rem; font-weight: 550; }
-input[type=text], input[type=email], input[type=password], input[type=datetime-local] { width: 100%; min-height: 3rem; padding: .5rem .875rem; font: inherit; color: inherit; background: var(--field); border: 1px solid var(--field-line); border-radius: 10px; }
-select, textarea { width: 100%; min-height: 3rem; padding: .5rem .875rem; font: inherit; color: inherit; background: var(--field); border: 1px solid var(--field-line); border-radius: 10px; }
+label { display: block; margin: .75rem 0 .25rem; font-size: .9375rem; font-weight: 550; }
+input[type=text], input[type=email], input[type=password], input[type=datetime-local] { width: 100%; min-height: 2.75rem; padding: .5rem .875rem; font: inherit; color: inherit; background: var(--field); border: 1px solid var(--field-line); border-radius: 10px; }
+select, textarea { width: 100%; min-height: 2.75rem; padding: .5rem .875rem; font: inherit; color: inherit; background: var(--field); border: 1px solid var(--field-line); border-radius: 10px; }
 textarea { font-family: ui-monospace, "SF Mono", "Liberation Mono", monospace; font-size: .875rem; }
 .search { display: flex; flex-wrap: wrap; align-items: end; gap: .625rem; }
 .search > div { flex: 1 1 14rem; }
@@ -83,28 +72,46 @@ textarea { font-family: ui-monospace, "SF Mono", "Liberation Mono", monospace; f
 .search input[type=text], .search input[type=datetime-local], .search select { min-height: 2.5rem; }
 input[readonly] { background: color-mix(in srgb, var(--line) 45%, var(--card)); color: var(--muted); }
 input[aria-invalid=true] { border-color: var(--danger); }
-button, .button { display: flex; align-items: center; justify-content: center; width: 100%; min-height: 3rem; padding: .625rem 1rem; font: inherit; font-weight: 600; text-align: center; text-decoration: none; color: var(--on-brand); background: var(--brand); border: 1px solid var(--brand-edge); border-radius: 10px; cursor: pointer; transition: background .12s; }
+button, .button { display: flex; align-items: center; justify-content: center; width: 100%; min-height: 2.75rem; padding: .5rem 1rem; font: inherit; font-weight: 600; text-align: center; overflow-wrap: anywhere; text-decoration: none; color: var(--on-brand); background: var(--brand); border: 1px solid var(--brand-edge); border-radius: 10px; cursor: pointer; transition: background .12s; }
 button:hover, .button:hover { background: var(--brand-hover); }
 button.quiet, .button.quiet { color: var(--text); background: transparent; border-color: var(--field-line); }
 button.quiet:hover, .button.quiet:hover { background: color-mix(in srgb, var(--text) 6%, transparent); }
 button.plain { color: var(--muted); background: none; border-color: transparent; font-weight: 500; }
 button.plain:hover { color: var(--text); }
 button.link { display: inline-flex; width: auto; min-height: 2.5rem; padding: .25rem .5rem; color: var(--brand-text); background: none; border: 0; font-size: .875rem; font-weight: 500; text-decoration: underline; text-underline-offset: .2em; }
+button[aria-busy=true], form[data-sent] button { cursor: progress; }
+button[aria-busy=true]:not(.link, .slim)::after { content: ""; flex: none; width: 1em; height: 1em; margin-inline-start: .625rem; border: 2px solid; border-inline-end-color: transparent; border-radius: 50%; animation: turn .7s linear infinite; }
+button.link[aria-busy=true], button.slim[aria-busy=true] { text-decoration: underline dotted; }
+@keyframes turn { to { rotate: 1turn; } }
 button.link[aria-pressed] { padding-inline: 0; }
 button.link[aria-pressed=true] { text-decoration-style: double; }
 button.filled.danger { color: var(--card); background: var(--danger); border-color: transparent; }
 .top { margin-top: 1rem; }
 .unseen { position: absolute; width: 1px; height: 1px; margin: -1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
-button.slim, .button.slim { width: auto; min-height: 2.5rem; padding: .375rem .875rem; font-size: .875rem; white-space: nowrap; }
-ul.list .button, ul.list button, ul.list .row { flex: none; }
+button.slim, .button.slim { width: auto; min-height: 2.5rem; max-width: 100%; padding: .375rem .875rem; font-size: .875rem; }
+ul.list .button, ul.list button, ul.list .row { flex: none; max-width: 60%; }
 button.danger, .button.danger { color: var(--danger); background: none; border-color: var(--line); }
 :focus-visible { outline: 3px solid var(--brand-text); outline-offset: 2px; }
 a { color: var(--brand-text); text-underline-offset: .2em; }
-.actions { margin-top: 1.625rem; display: flex; flex-direction: column; gap: .625rem; }
+.actions { margin-top: 1.25rem; display: flex; flex-direction: column; gap: .625rem; }
 .row { display: flex; gap: .625rem; }
 .row.wrap { flex-wrap: wrap; }
 .stack { display: flex; flex-direction: column; align-items: stretch; gap: .625rem; }
-.or { display: flex; align-items: center; gap: .75rem; margin: .25rem 0; color: var(--muted); font-size: .875rem; }
+.ways + .links { margin-top: 0; }
+.ways { display: flex; flex-wrap: wrap; justify-content: center; gap: 0 .75rem; margin-top: .75rem; }
+.providers { display: flex; flex-wrap: wrap; gap: .625rem; }
+.providers button { flex: 1 1 8rem; width: auto; padding-inline: .625rem; font-size: .9375rem; }
+.credentials { display: grid; grid-template-columns: max-content minmax(0, 1fr); column-gap: 1rem; }
+.credentials > * { grid-column: 1 / -1; }
+.credentials > label[for=password] { grid-area: 3 / 1; }
+.credentials > label:first-of-type { margin-top: 0; }
+.credentials > #forgot { grid-area: 3 / 2; place-self: end; padding-inline: 0; text-align: end; }
+.credentials > .secret-field { grid-row: 4; }
+.credentials > #sign-in { grid-row: 5; margin-top: 1.125rem; }
+.secret-field { position: relative; }
+.secret-field input { padding-inline-end: 6.5rem; }
+.secret-field button.link { position: absolute; inset-block: 1px; inset-inline-end: .875rem; }
+.or { display: flex; align-items: center; gap: .75rem; margin: .5rem 0; color: var(--muted); font-size: .875rem; }
 .or::before, .or::after { content: ""; flex: 1; height: 1px; background: var(--line); }
 .note { margin: 0 0 1.25rem; padding: .75rem 1rem; border-radius: 10px; font-size: .9375rem; }
 .note.source { border: 1px solid var(--line); overflow-wrap: anywhere; }
@@ -128,6 +135,7 @@ ul.list li { display: flex; align-items: center; justify-content: space-between;
 ul.list li > div { min-width: 0; overflow-wrap: anywhere; }
 ul.list li.stacked > div { flex: 1; }
 ul.list strong { font-weight: 600; }
+ul.list .this { color: var(--good); }
 ul.list li:has(.rename) { flex-wrap: wrap; row-gap: 0; }
 ul.list li:has(.rename) > div { flex: 1 1 12rem; }
 .rename { flex: 1 0 100%; font-size: .875rem; }
@@ -146,6 +154,8 @@ dt { color: var(--muted); }
 dd { margin: 0 0 .5rem; font-family: ui-monospace, "SF Mono", "Liberation Mono", monospace; overflow-wrap: anywhere; }
 .card.full dl { display: grid; grid-template-columns: minmax(8rem, 14rem) 1fr; gap: .375rem 1rem; }
 .card.full dl dt { grid-column: 1; }
+ul.list dl { margin: .375rem 0 0; padding: 0; border: 0; }
+ul.list dt strong { font-weight: inherit; }
 .card.full dl dd { grid-column: 2; margin: 0; }
 .bar { display: block; width: 100%; height: 1.25rem; margin: .375rem 0; }
 .bar .span { fill: var(--field-line); }
@@ -161,14 +171,23 @@ dd:last-child { margin-bottom: 0; }
 [hidden] { display: none !important; }
 @media (max-width: 30rem) {
   .page { justify-content: flex-start; padding: 1.25rem .75rem; }
-  .card { padding: 1.75rem 1.25rem 1.5rem; border-radius: 16px; }
+  .card { padding: 1.5rem 1.25rem 1.25rem; border-radius: 16px; }
+  ul.list .button, ul.list button, ul.list .row { max-width: 100%; }
   ul.list li { flex-wrap: wrap; row-gap: .625rem; }
   ul.list li > div { flex: 1 1 12rem; }
   .card.full dl { display: block; }
   .card.full dl dt:not(:first-child) { margin-top: .625rem; }
   ul.list li.stacked > div { flex: 1 1 100%; }
 }
-@media (prefers-reduced-motion: reduce) { * { transition: none !important; } }
-@media (forced-colors: active) { button, .button, .card { border: 1px solid; } }
+@media (prefers-reduced-motion: reduce) { * { transition: none !important; animation: none !important; } }
+@media (forced-colors: active) {
+  .card { border: 1px solid; }
+  button, .button { border: 2px solid ButtonText; }
+  button:not(.quiet, .plain, .link, .danger), .button:not(.quiet, .danger) { forced-color-adjust: none; color: HighlightText; background: Highlight; border-color: Highlight; }
+  button.filled.danger { border-width: 4px; }
+  button.plain, button.link { border: 0; text-decoration: underline; }
+  form > button + button, form > .button + button { margin-top: .625rem; }
+  .sections a[aria-current] { border: 2px solid; }
+}
 `.trim();
 }

@@ -38,6 +38,7 @@ export interface Deployment {
   readonly id: string;
   readonly versionId: string;
   readonly codeUpdateStrategy: unknown;
+  readonly versions: readonly { readonly version_id: string; readonly percentage: number }[];
 }
 
 export interface UploadedModule {

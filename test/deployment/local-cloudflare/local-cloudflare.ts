@@ -44,6 +44,8 @@ export class LocalCloudflare {
   readonly uploads = new Map<string, string>();
   readonly #servers: Server[] = [];
   readonly #stateDir = mkdtempSync(join(tmpdir(), "local-cloudflare-"));
+  /** Called before a call is carried out. */
+  beforeCall: (call: Pick<RecordedCall, "method" | "path" | "body">) => Promise<void> = async () => undefined;
   /** Called after a call was carried out and before its response is sent; if it returns `true`, the response is lost. */
   beforeResponse: (call: RecordedCall) => Promise<boolean> | boolean = () => false;
   /** Calls that fail once in a way that clients do not retry: 403. */
@@ -113,6 +115,7 @@ export class LocalCloudflare {
     const path = url.pathname.replace(/^\/client\/v4/, "");
     const method = incoming.method ?? "GET";
     const body = await readBody(incoming);
+    await this.beforeCall({ method, path, body: summary(body) });
     const { status, content } = await this.#respond({ method, path, search: url.searchParams, body }, incoming);
     const call = { method, path, search: url.search, body: summary(body), status };
     this.calls.push(call);

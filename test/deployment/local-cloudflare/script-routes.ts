@@ -67,9 +67,16 @@ async function addVersion(account: AccountState, name: string, form: unknown): P
   return version;
 }
 
-function deploy(local: LocalCloudflare, script: Script, versionId: string, codeUpdateStrategy: unknown): string {
+/** The version that most requests reach serves all of them here. */
+function deploy(
+  local: LocalCloudflare,
+  script: Script,
+  versionId: string,
+  codeUpdateStrategy: unknown,
+  versions = [{ version_id: versionId, percentage: 100 }],
+): string {
   const id = randomUUID();
-  script.deployments.push({ id, versionId, codeUpdateStrategy });
+  script.deployments.push({ id, versionId, codeUpdateStrategy, versions });
   local.workers.change();
   return id;
 }
@@ -158,21 +165,24 @@ export const scriptRoutes: readonly ApiRoute[] = [
   }),
   route("POST", `${script}/deployments`, (local, request, parts) => {
     const { versions, code_update_strategy: strategy } = objectBody(request) as {
-      versions: { version_id: string }[];
+      versions: { version_id: string; percentage: number }[];
       code_update_strategy?: unknown;
     };
-    const id = deploy(local, findScript(local, parts), versions[0]!.version_id, strategy);
+    if (versions.reduce((sum, { percentage }) => sum + percentage, 0) !== 100)
+      throw new ApiFault(400, 10211, "the percentages are not 100");
+    const [most] = versions.toSorted((one, other) => other.percentage - one.percentage);
+    const id = deploy(local, findScript(local, parts), most!.version_id, strategy, versions);
     return { id };
   }),
   route("GET", `${script}/deployments`, (local, _request, parts) => ({
     deployments: findScript(local, parts)
       .deployments.toReversed()
-      .map(({ id, versionId }) => ({
+      .map(({ id, versions }) => ({
         id,
         source: "wrangler",
         strategy: "percentage",
         created_on: "2026-11-22T08:00:00Z",
-        versions: [{ version_id: versionId, percentage: 100 }],
+        versions,
       })),
   })),
   route("GET", `${script}/settings`, (local, _request, parts) => ({

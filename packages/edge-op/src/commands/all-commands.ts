@@ -10,6 +10,7 @@ import { contextCommands } from "./context-commands.ts";
 import { declaredCommands } from "./declared-commands.ts";
 import { doctorCommand } from "./doctor-command.ts";
 import { loginCommand } from "./login-command.ts";
+import { openCommand } from "./open-command.ts";
 import { tokenCommands } from "./token-commands.ts";
 import { whyCommand } from "./why-command.ts";
 
@@ -21,6 +22,7 @@ export function allCommands(document: ApiDocument): readonly Command[] {
   const commands = [
     loginCommand([...new Set(scopes)].toSorted()),
     ...contextCommands,
+    openCommand,
     ...operationCommands(document),
     ...tokenCommands,
     ...auditCommands,

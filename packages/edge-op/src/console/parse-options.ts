@@ -24,8 +24,12 @@ export function parseLine(command: Command, words: readonly string[]): ParsedLin
 
 function parseWords(declared: readonly Option[], words: readonly string[]) {
   const options: NonNullable<ParseArgsConfig["options"]> = {};
-  for (const { name, kind, negatable } of declared) {
-    options[name] = { type: kind === "flag" ? "boolean" : "string", multiple: kind === "list" };
+  for (const { name, short, kind, negatable } of declared) {
+    options[name] = {
+      type: kind === "flag" ? "boolean" : "string",
+      multiple: kind === "list",
+      ...(short === undefined ? {} : { short }),
+    };
     if (negatable) options[`no-${name}`] = { type: "boolean" };
   }
   try {
@@ -35,12 +39,13 @@ function parseWords(declared: readonly Option[], words: readonly string[]) {
   }
 }
 
-/** There are no options of one dash: such a word is an id, many of which are base64url. */
+/** Another word with one dash than the letter of an option is an id, many of which are base64url. */
 function optionsFirst(words: readonly string[], options: NonNullable<ParseArgsConfig["options"]>): string[] {
   const end = words.includes("--") ? words.indexOf("--") : words.length;
   const takesValue = (word = "") => word.startsWith("--") && options[word.slice(2)]?.type === "string";
-  const isOption = (_: string, index: number) =>
-    index < end && (words[index]!.startsWith("--") || takesValue(words[index - 1]));
+  const letters = Object.values(options).flatMap(({ short }) => (short === undefined ? [] : [`-${short}`]));
+  const isOption = (word: string, index: number) =>
+    index < end && (word.startsWith("--") || letters.includes(word) || takesValue(words[index - 1]));
   const places = words.filter((word, index) => !isOption(word, index) && index !== end);
   return [...words.filter(isOption), "--", ...places];
 }

@@ -1,14 +1,15 @@
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, writeSync } from "node:fs";
 import { connect } from "../connection/connection.ts";
 import { type Call, type Command, type Option, textOption } from "../console/command.ts";
 import { usageFailure } from "../console/failure.ts";
 import { Progress } from "../console/progress.ts";
 import { printable } from "../console/show.ts";
 import { readPages } from "../operations/print-list.ts";
+import { PartialFile } from "./partial-file.ts";
 
 type Item = Readonly<Record<string, unknown>>;
 
 const outOption: Option = { name: "out", kind: "text", description: "A new file, which only you can read." };
+const continues = "A file appears when it is complete; the same command continues an export that was interrupted.";
 
 /** **`edge-op export`**: users and clients in the form of `edge-op import`. */
 export const exportCommands: readonly Command[] = [
@@ -18,7 +19,8 @@ export const exportCommands: readonly Command[] = [
     options: [outOption],
     examples: ["edge-op export users --out users.jsonl"],
     notes: [
-      "Scope: admin:export. The file contains password hashes and secrets of authenticator apps. Each page is in the audit log. A file appears when it is complete.",
+      "Scope: admin:export. The file contains password hashes and secrets of authenticator apps. Each page is in the audit log.",
+      continues,
     ],
     run: (call) => writeLines(call, { path: "/export/users", member: "users", lineOf: (user) => user }),
   },
@@ -29,6 +31,7 @@ export const exportCommands: readonly Command[] = [
     examples: ["edge-op export clients --out clients.jsonl"],
     notes: [
       "Scope: admin:clients. Secrets are stored as MACs and are not in the file: an imported client gets a new one. Clients that registered themselves are left out.",
+      continues,
     ],
     run: (call) => writeLines(call, { path: "/clients", member: "clients", lineOf: clientLine }),
   },
@@ -48,37 +51,30 @@ interface Lines {
 async function writeLines(call: Call, { path, member, lineOf }: Lines): Promise<void> {
   const out = textOption(call, "out");
   if (out === undefined) throw usageFailure("--out must name a new file.");
-  if (existsSync(out)) throw usageFailure(`--out must name a new file: ${out} is there.`);
-  const partial = `${out}.part`;
-  if (existsSync(partial)) throw usageFailure(`${partial} is there, of an export that was interrupted: delete it.`);
-  const file = openNew(partial);
+  const connection = connect(call);
+  const file = new PartialFile(out, `${member} of ${connection.issuer}`);
   const progress = new Progress(call.terminal, member);
-  let count = 0;
+  if (file.cursor !== undefined) progress.note(`Continues after the ${file.count} ${member} of ${out}.part.`);
+  const query = file.cursor === undefined ? {} : { cursor: file.cursor };
   try {
-    for await (const { items, beside } of readPages(connect(call), { path, query: {}, member, all: true })) {
+    for await (const { items, cursor, beside } of readPages(connection, { path, query, member, all: true })) {
       const lines = items.flatMap((item) => lineOf(item) ?? []);
-      writeSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
-      count += lines.length;
-      if (!call.json) progress.show(count);
+      file.add(
+        lines.map((line) => JSON.stringify(line)),
+        cursor,
+      );
+      if (!call.json) progress.show(file.count);
       for (const sub of Array.isArray(beside["unreadable"]) ? beside["unreadable"] : []) {
         progress.note(`${printable(String(sub))}: the secret of an app does not open, and is not exported.`);
       }
     }
-    fsyncSync(file);
+    file.finish();
   } finally {
-    closeSync(file);
+    progress.end();
+    file.close();
   }
-  renameSync(partial, out);
-  progress.end();
+  const { count } = file;
   await call.terminal.write(
     call.json ? `${JSON.stringify({ [member]: count, file: out })}\n` : `${out}: ${count} ${member}\n`,
   );
-}
-
-function openNew(path: string): number {
-  try {
-    return openSync(path, "wx", 0o600);
-  } catch (error) {
-    throw usageFailure(`--out: ${error instanceof Error ? error.message : String(error)}`);
-  }
 }

@@ -97,6 +97,12 @@ const ifMatchOption: Option = {
   kind: "text",
   description: "Fail if the resource has another version than this ETag.",
 };
+const quietOption: Option = {
+  name: "quiet",
+  short: "q",
+  kind: "flag",
+  description: "Print the ids alone, one a line.",
+};
 const allOption: Option = { name: "all", kind: "flag", description: "All pages, not only the first." };
 
 function optionsOf({ document, operation, method, body, list }: Described): Option[] {
@@ -110,8 +116,17 @@ function optionsOf({ document, operation, method, body, list }: Described): Opti
     ...(method === "PATCH" ? [unsetOption] : []),
     ...(hasIfMatch(operation) ? [ifMatchOption] : []),
     ...(list !== undefined && isPaged ? [allOption] : []),
+    ...(list !== undefined ? [quietOption] : []),
     ...(method === "DELETE" ? [yesOption] : []),
   ];
+}
+
+/** The parameter of a record's path below that of the list. */
+function idOf({ document, path }: Described): string | undefined {
+  const [record] = Object.keys(document.paths).filter(
+    (each) => each.startsWith(`${path}/{`) && !each.slice(path.length + 1).includes("/"),
+  );
+  return record?.slice(path.length + 2, -1);
 }
 
 function hasIfMatch({ parameters = [] }: Operation): boolean {
@@ -148,7 +163,9 @@ async function run(described: Described, call: Call): Promise<void> {
     await requireConsent(call, `${operation.summary}\n${path} at ${connection.issuer}\nContinue?`);
   if (described.list !== undefined) {
     const { columns } = wordingOf(operation);
-    const list = { path, query, member: described.list, columns, all: hasFlag(call, "all") };
+    const id = hasFlag(call, "quiet") ? (idOf(described) ?? "") : undefined;
+    if (id !== undefined && call.json) throw usageFailure("--quiet prints ids, --json prints everything: one of them.");
+    const list = { path, query, member: described.list, columns, all: hasFlag(call, "all"), id };
     await printList(call, connection, list);
     return;
   }

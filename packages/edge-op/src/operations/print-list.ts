@@ -10,6 +10,8 @@ export interface ListRequest {
   readonly member: string;
   readonly columns?: readonly string[] | undefined;
   readonly all: boolean;
+  /** The ids alone are printed: the member that has them, else the first one of each item. */
+  readonly id?: string | undefined;
 }
 
 type Item = Readonly<Record<string, unknown>>;
@@ -44,6 +46,7 @@ export async function* readPages(
 /** **Prints a list, a page at a time**: a table, or one JSON object in the form of the API. */
 export async function printList(call: Call, connection: Connection, request: ListRequest): Promise<void> {
   const pages = readPages(connection, request);
+  if (request.id !== undefined) return printIds(call, pages, request.id);
   await (call.json ? printJson(call, pages, request.member) : printTable(call, pages, request));
 }
 
@@ -64,6 +67,21 @@ async function printJson({ terminal }: Call, pages: AsyncGenerator<Page>, member
   await terminal.write(`\n]${members.join("")}}\n`);
 }
 
+/** One a line, for a pipe. */
+async function printIds({ terminal }: Call, pages: AsyncGenerator<Page>, id: string): Promise<void> {
+  let last: Page | undefined;
+  for await (const page of pages) {
+    const ids = page.items.map((item) => String(item[id] ?? Object.values(item)[0]));
+    if (ids.length > 0) await terminal.write(ids.map((each) => `${printable(each)}\n`).join(""));
+    last = page;
+  }
+  noteMore(terminal, last);
+}
+
+function noteMore(terminal: Call["terminal"], last: Page | undefined): void {
+  if (last?.cursor !== undefined) terminal.note(`\nThere are more: --all, or --cursor ${printable(last.cursor)}\n`);
+}
+
 async function printTable({ terminal }: Call, pages: AsyncGenerator<Page>, { columns }: ListRequest): Promise<void> {
   let table: Table | undefined;
   let count = 0;
@@ -80,7 +98,7 @@ async function printTable({ terminal }: Call, pages: AsyncGenerator<Page>, { col
   for (const [name, value] of Object.entries(last?.beside ?? {})) {
     terminal.note(`${name}: ${printable(JSON.stringify(value))}\n`);
   }
-  if (last?.cursor !== undefined) terminal.note(`\nThere are more: --all, or --cursor ${printable(last.cursor)}\n`);
+  noteMore(terminal, last);
 }
 
 /** The members that fit into a table: those with one short value in every row. */

@@ -1,6 +1,7 @@
 import { redirect } from "@edge-op/pages/respond-page";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import { endSession, withdrawConsent } from "@edge-op/shared/endings/endings";
+import { describeDevice } from "@edge-op/shared/http/asker";
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import { findUserSession } from "@edge-op/shared/sessions/user-sessions";
 import { hasAccess } from "@edge-op/shared/users/consents";
@@ -8,16 +9,16 @@ import { renamePasskey } from "@edge-op/shared/users/credentials";
 import { findFactors, type ListedFactor, listFactors, removeFactor } from "@edge-op/shared/users/factors";
 import { registerPasskey } from "../factors/register-passkey.ts";
 import type { PageRequest } from "../pages/frame.ts";
-import { describeDevice } from "../session/describe-device.ts";
 import { signOut } from "../session/logout-endpoint.tsx";
 import { basisOf } from "../session/signed-in-person.ts";
 import { writeAs } from "../session/write-as.ts";
 import { signInFor } from "../step/sealed-flow.ts";
 import { mfaAcr } from "../step/second-factor.ts";
+import { accountPages } from "./account-areas.ts";
 import { accountWith } from "./account-notices.ts";
-import { passkeyNameLength } from "./account-page.tsx";
 import { findApplication } from "./applications.ts";
 import { mayAddConditionally, mayAddPasskey, mayRemovePasskey } from "./factor-level.ts";
+import { passkeyNameLength } from "./passkeys-section.tsx";
 import { asPersonPosting, endOtherSessions } from "./require-person.ts";
 
 /**
@@ -31,7 +32,7 @@ export function addPasskey(at: PageRequest): Promise<Response> {
     const factors = await listFactors(context.env.DB, person.user.sub);
     if (credential === undefined || !mayAddPasskey(at, person, factors)) {
       const requiredAcr = factors.some(({ kind }) => kind === "passkey") ? ["phr"] : mfaAcr;
-      return signInFor(at, "/account", factors.length === 0 ? {} : { requiredAcr });
+      return signInFor(at, accountPages.security, factors.length === 0 ? {} : { requiredAcr });
     }
     const ceremony = form.require("ceremony");
     const isTheirs = (await isolate.challenges.take(context, "passkey-ceremony", ceremony)) === person.user.sub;
@@ -40,7 +41,7 @@ export function addPasskey(at: PageRequest): Promise<Response> {
     const isAllowed = isTheirs && (!isConditional || mayAddConditionally(at, person, factors));
     const created = { ceremonyId: ceremony, response: credential, name, isConditional };
     const isAdded = isAllowed && (await registerPasskey(context, person.user, basisOf(person), created));
-    return redirect(accountWith(isAdded ? "passkey-added" : "passkey-failed"));
+    return accountWith(context, isAdded ? "passkey-added" : "passkey-failed");
   });
 }
 
@@ -64,7 +65,7 @@ export function removePasskey(at: PageRequest): Promise<Response> {
     const id = form.require("credential_id");
     const factors = await findFactors(context.env.DB, sub);
     if (factors === undefined || !mayRemovePasskey(at, person, factors)) {
-      return signInFor(at, "/account", factors?.totp ? { requiredAcr: mfaAcr } : {});
+      return signInFor(at, accountPages.security, factors?.totp ? { requiredAcr: mfaAcr } : {});
     }
     const removed = { action: "passkey.removed", target: id, actor: sub };
     const isRemoved = await tellPerson(
@@ -80,11 +81,11 @@ export function removePasskey(at: PageRequest): Promise<Response> {
       const listed = await listFactors(context.env.DB, sub);
       const isKept = listed.some((each) => each.kind === "passkey" && each.id === id);
       // Otherwise the form was sent twice: nothing was kept because it is the last way in.
-      return redirect(isKept ? accountWith("last-way-in") : "/account");
+      return isKept ? accountWith(context, "last-way-in") : redirect(accountPages.security);
     }
     wakeAuditLog(context);
     await endOtherSessions(at, person.session, "a factor was removed");
-    return redirect(accountWith("factor-removed"));
+    return accountWith(context, "factor-removed");
   });
 }
 
@@ -94,11 +95,11 @@ export function changePasskeyName(at: PageRequest): Promise<Response> {
     const name = (form.get("name") ?? "").normalize("NFC").trim();
     const isName = name.length >= 1 && name.length <= passkeyNameLength && name.isWellFormed() && !/\p{Cc}/u.test(name);
     const credentialId = form.require("credential_id");
-    if (!isName) return redirect(accountWith("passkey-not-renamed"));
+    if (!isName) return accountWith(at.context, "passkey-not-renamed");
     const { DB } = at.context.env;
     const rename = renamePasskey(DB, person.user.sub, { credentialId, name });
     const isRenamed = await writeAs(at.context, basisOf(person), [rename]);
-    return redirect(accountWith(isRenamed ? "passkey-renamed" : "passkey-not-renamed"));
+    return accountWith(at.context, isRenamed ? "passkey-renamed" : "passkey-not-renamed");
   });
 }
 
@@ -116,7 +117,7 @@ export function removeConsent(at: PageRequest): Promise<Response> {
       await withdrawConsent(context, isolate, { sub, clientId, by: "consent_withdrawn" }, event);
     }
     wakeAuditLog(context);
-    return redirect(accountWith("access-removed"));
+    return accountWith(context, "access-removed");
   });
 }
 
@@ -133,7 +134,7 @@ export function removeSession(at: PageRequest): Promise<Response> {
     if ((await findUserSession(context.env.DB, sub, sid, context.arrivedAtMs)) !== undefined) {
       await endSession(context, isolate, { sid }, "signed out from another device");
     }
-    return redirect(accountWith("session-ended"));
+    return accountWith(context, "session-ended");
   });
 }
 
@@ -141,6 +142,6 @@ export function removeSession(at: PageRequest): Promise<Response> {
 export function removeOtherSessions(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async ({ session }) => {
     await endOtherSessions(at, session, "signed out everywhere else");
-    return redirect(accountWith("others-ended"));
+    return accountWith(at.context, "others-ended");
   });
 }

@@ -1,6 +1,7 @@
 import { Layout } from "@edge-op/pages/layout";
 import type { Child } from "hono/jsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
+import { pageOf } from "./account-areas.ts";
 
 /** A line of a list of the account page. */
 export interface ItemProps {
@@ -17,6 +18,33 @@ export function Item({ title, details }: ItemProps) {
       <p class="muted small">{shown.map((detail, index) => [index > 0 && " · ", detail])}</p>
     </div>
   );
+}
+
+/** **A section of an account page**: a heading with its one main action beside it, and what it lists. */
+export function Section(props: {
+  /** For links to it. */
+  readonly id?: string;
+  readonly title: string;
+  readonly text?: string | undefined;
+  readonly action?: Child;
+  readonly children?: Child;
+}) {
+  return (
+    <section id={props.id}>
+      <div class="title">
+        <h2>{props.title}</h2>
+        {props.action}
+      </div>
+      {props.text && <p class="muted small">{props.text}</p>}
+      {props.children}
+    </section>
+  );
+}
+
+/** A list; none if it is empty. */
+export function List({ children }: { readonly children?: Child }) {
+  const shown = [children].flat(2).filter(Boolean);
+  return shown.length === 0 ? null : <ul class="list">{shown}</ul>;
 }
 
 /** Links to the page that confirms the removal. */
@@ -71,7 +99,7 @@ export function ConfirmPage({ frame, view }: { readonly frame: AuthPageFrame; re
         >
           {view.submit}
         </button>
-        <a class="button quiet" href="/account" id="cancel">
+        <a class="button quiet" href={pageOf(view.action)} id="cancel">
           {t("flow.cancel")}
         </a>
       </form>

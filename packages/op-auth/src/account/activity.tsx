@@ -1,22 +1,33 @@
 import { clientMark } from "@edge-op/pages/client-mark";
-import { Layout } from "@edge-op/pages/layout";
+import { describePlace, personalDates } from "@edge-op/pages/describe-values";
 import { respondPage } from "@edge-op/pages/respond-page";
-import { type EventPlace, formatPlace, listEvents, parsePlace, showEventTo } from "@edge-op/shared/audit/list-events";
-import { personalDates } from "../pages/describe-values.ts";
-import { type AuthPageFrame, frameOf, type PageRequest } from "../pages/frame.ts";
-import { Item, type ItemProps } from "./account-parts.tsx";
+import {
+  type EventPlace,
+  formatPlace,
+  listEvents,
+  parsePlace,
+  type ShownEvent,
+  showEventTo,
+} from "@edge-op/shared/audit/list-events";
+import { frameOf, type PageRequest } from "../pages/frame.ts";
+import type { AuthTranslator } from "../pages/messages.ts";
+import { accountPages } from "./account-areas.ts";
+import { AccountLayout } from "./account-layout.tsx";
+import { takeNotice } from "./account-notices.ts";
+import { Item, type ItemProps, List, Section } from "./account-parts.tsx";
+import { DataSection } from "./download-data.tsx";
 import { asPerson } from "./require-person.ts";
 import { isShownEvent } from "./shown-events.ts";
 
-const path = "/account/activity";
+const path = accountPages.activity;
 /** Events of one page. */
-const shownAtOnce = 25;
+const shownAtOnce = 10;
 /** Rows that are read for it: others, such as issued tokens, lie between those that are shown. */
 const readAtOnce = 200;
 
 /**
- * **`GET /account/activity`**: what happened with a person's account, newest first, from the audit log. `before` is the place after which a page
- * begins. Cost: 1 object call; 1 D1 call, and the clients that are not in memory.
+ * **`GET /account/activity`**: what happened with a person's account, newest first, from the audit log, and links to its data.
+ * `before` is the place after which a page begins. Cost: 1 object call; 1 D1 call, and the clients that are not in memory.
  */
 export function showActivity(at: PageRequest): Promise<Response> {
   return asPerson(at, async ({ user }) => {
@@ -27,22 +38,43 @@ export function showActivity(at: PageRequest): Promise<Response> {
     const { time } = personalDates(context, frame.t.language, user);
     const { t } = frame;
     const shown = await Promise.all(
-      events.map(async ({ type, time: at, address, client_id: clientId }) => ({
+      events.map(async ({ type, time: at, address, client_id: clientId, detail }) => ({
         title: isShownEvent(type) ? t(`activity.${type}`) : type,
         details: [
           <time datetime={at}>{time(Date.parse(at))}</time>,
+          ...describeOrigin(t, detail),
           clientId && <bdi>{await nameOf(clientId)}</bdi>,
           address && t("activity.network", { network: address }),
         ],
       })),
     );
-    return respondPage(<ActivityPage frame={frame} events={shown} isFirst={before === undefined} next={next} />);
+    const { notice, cookies } = takeNotice(at);
+    const page = (
+      <AccountLayout frame={frame} area="activity" user={user} notice={notice}>
+        <ActivitySection t={t} events={shown} isFirst={before === undefined} next={next} />
+        <DataSection t={t} canDelete={context.settings.deletionGraceDays > 0} />
+      </AccountLayout>
+    );
+    return respondPage(page, { cookies });
 
     async function nameOf(clientId: string): Promise<string> {
       const client = await at.isolate.clients.find(context, clientId);
       return client === undefined ? clientId : clientMark(client).name;
     }
   });
+}
+
+const shownMethods = ["pwd", "hwk", "swk", "otp", "fed"] as const;
+
+/** How, in which browser and where a sign-in took place. The previous release recorded neither browser nor place. */
+function describeOrigin(
+  t: AuthTranslator,
+  { amr, device, city, country }: ShownEvent["detail"],
+): (string | undefined)[] {
+  const used = shownMethods.filter((method) => Array.isArray(amr) && amr.includes(method));
+  const methods = used.map((method) => t(`activity.${method}`)).join(" + ");
+  const place = { ...(typeof city === "string" && { city }), ...(typeof country === "string" && { country }) };
+  return [methods, typeof device === "string" ? device : undefined, describePlace(t.language, place)];
 }
 
 /** `next` is where the next page begins; absent at the end. */
@@ -54,43 +86,44 @@ async function readActivity({ context }: PageRequest, sub: string, before: Event
   return { events: shown.map((row) => showEventTo(sub, row)), next: last && formatPlace(last) };
 }
 
-function ActivityPage(props: {
-  readonly frame: AuthPageFrame;
+function ActivitySection(props: {
+  readonly t: AuthTranslator;
   readonly events: readonly ItemProps[];
   readonly isFirst: boolean;
   readonly next: string | undefined;
 }) {
-  const { frame, events, isFirst, next } = props;
-  const { t } = frame;
+  const { t, events, isFirst, next } = props;
   return (
-    <Layout {...frame} title={t("activity.title")} wide>
-      <div class="head">
-        <h1>{t("activity.title")}</h1>
-        <p class="muted">{t("activity.text")}</p>
-      </div>
+    <Section title={t("activity.title")} text={t("activity.text")}>
+      <p class="small">
+        {t("activity.unknown")} <a href="/account/password">{t("activity.changePassword")}</a>
+        {" · "}
+        <a href="/account/sessions/end-others" id="end-others">
+          {t("activity.endOthers")}
+        </a>
+      </p>
       {events.length === 0 && <p class="muted small">{t("activity.none")}</p>}
-      <ul class="list">
+      <List>
         {events.map(({ title, details }) => (
           <li>
             <Item title={title} details={details} />
           </li>
         ))}
-      </ul>
-      <p class="links">
-        {!isFirst && (
-          <a href={path} id="newest">
-            {t("activity.newest")}
-          </a>
-        )}
-        {next && (
-          <a href={`${path}?${new URLSearchParams({ before: next })}`} id="older">
-            {t("activity.older")}
-          </a>
-        )}
-        <a href="/account" id="back">
-          {t("activity.back")}
-        </a>
-      </p>
-    </Layout>
+      </List>
+      {(!isFirst || next) && (
+        <p class="links">
+          {!isFirst && (
+            <a href={path} id="newest">
+              {t("activity.newest")}
+            </a>
+          )}
+          {next && (
+            <a href={`${path}?${new URLSearchParams({ before: next })}`} id="older">
+              {t("activity.older")}
+            </a>
+          )}
+        </p>
+      )}
+    </Section>
   );
 }

@@ -1,8 +1,8 @@
+import type { PersonalDates } from "@edge-op/pages/describe-values";
 import type { User } from "@edge-op/shared/users/user";
 import { type UserAddress, verifiedAddress } from "@edge-op/shared/users/user-addresses";
-import type { PersonalDates } from "../pages/describe-values.ts";
 import type { AuthTranslator } from "../pages/messages.ts";
-import { Item, RemoveLink } from "./account-parts.tsx";
+import { Item, List, RemoveLink, Section } from "./account-parts.tsx";
 import { mayAddAddress, primaryPath, removePath } from "./other-addresses.tsx";
 
 interface AddressView {
@@ -19,11 +19,15 @@ export function AddressSection({ t, view }: { readonly t: AuthTranslator; readon
   const { date } = view.dates;
   const primary = addresses.find(({ key }) => key === verifiedAddress(user.claims)?.key);
   const change = email === undefined ? "addAddress" : primary === undefined ? "confirmAddress" : "changeAddress";
+  const action = canChangeAddress && (
+    <a class="button quiet slim" href="/account/address" id="change-address">
+      {t(`account.${change}`)}
+    </a>
+  );
   return (
-    <section>
-      <h2>{t("account.address")}</h2>
+    <Section id="addresses" title={t("account.address")} action={action}>
       {email === undefined && <p class="muted small">{t("account.noAddress")}</p>}
-      <ul class="list">
+      <List>
         {email !== undefined && (
           <li>
             <Item
@@ -46,18 +50,15 @@ export function AddressSection({ t, view }: { readonly t: AuthTranslator; readon
             </li>
           );
         })}
-      </ul>
-      {canChangeAddress && (
-        <a class="button quiet top" href="/account/address" id="change-address">
-          {t(`account.${change}`)}
-        </a>
-      )}
+      </List>
       {canChangeAddress && mayAddAddress(addresses, user) && (
-        <a class="button quiet top" href="/account/address?further=1" id="add-address">
-          {t("addresses.add")}
-        </a>
+        <p class="small">
+          <a href="/account/address?further=1" id="add-address">
+            {t("addresses.add")}
+          </a>
+        </p>
       )}
-    </section>
+    </Section>
   );
 }
 

@@ -2,7 +2,7 @@ import type { Resource } from "@edge-op/shared/resources/resource";
 import { describeAllowance, sortAllowances } from "../consent/allowances.ts";
 import type { DescribedDetail } from "../consent/describe-details.ts";
 import type { AuthTranslator } from "../pages/messages.ts";
-import { Item, RemoveLink } from "./account-parts.tsx";
+import { Item, List, RemoveLink, Section } from "./account-parts.tsx";
 import type { Application } from "./applications.ts";
 
 /** An application with what a page shows of it. */
@@ -22,10 +22,9 @@ interface Props {
 /** **The applications on the account page**: since when they have access, and what they may, in the words of the consent page. */
 export function ApplicationsSection({ t, applications, resources, date }: Props) {
   return (
-    <section>
-      <h2>{t("account.apps")}</h2>
+    <Section title={t("account.apps")}>
       {applications.length === 0 && <p class="muted small">{t("account.noApps")}</p>}
-      <ul class="list">
+      <List>
         {applications.map((application) => (
           <li>
             <div>
@@ -40,8 +39,8 @@ export function ApplicationsSection({ t, applications, resources, date }: Props)
             <Actions t={t} application={application} />
           </li>
         ))}
-      </ul>
-    </section>
+      </List>
+    </Section>
   );
 }
 

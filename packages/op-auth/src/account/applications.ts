@@ -2,6 +2,7 @@ import { clientMark } from "@edge-op/pages/client-mark";
 import type { Client } from "@edge-op/shared/clients/client";
 import type { Settings } from "@edge-op/shared/config/settings";
 import { type Consent, listConsents } from "@edge-op/shared/users/consents";
+import { loginStart } from "../pages/describe-client.tsx";
 import type { PageRequest } from "../pages/frame.ts";
 
 /** **An application with access to an account.** */
@@ -66,16 +67,4 @@ function programOf({ consent: { clientId }, client }: GivenConsent): string {
   // A native application may listen on another port each time (RFC 8252 §7.3).
   const targets = client.metadata.redirect_uris.map((uri) => uri.replace(/^(http:\/\/[^/]+?):\d+/, "$1"));
   return JSON.stringify([client.metadata.client_name, targets.toSorted()]);
-}
-
-/**
- * The URL at which a person starts a login at a client (OIDC Core §4): its own, with this provider as `iss`. A `target_link_uri` is one that the
- * client has registered in the URL's query. `login_hint` is omitted, because it would tell the client who is signed in here before they agree.
- */
-function loginStart({ issuer }: Settings, { status, metadata }: Client): string | undefined {
-  const { initiate_login_uri: uri } = metadata;
-  if (uri === undefined || status !== "active") return undefined;
-  const url = new URL(uri);
-  url.searchParams.set("iss", issuer);
-  return url.href;
 }

@@ -8,9 +8,9 @@ import { isFlag, isText, objectOf, readStored } from "@edge-op/protocol/encoding
 import type { Form } from "@edge-op/shared/http/read-form";
 import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
 import { findFactors } from "@edge-op/shared/users/factors";
-import { parseEmailAddress } from "@edge-op/shared/users/user-addresses";
+import { type EmailAddress, parseEmailAddress } from "@edge-op/shared/users/user-addresses";
 import { AddressForm, CodePage, type CodeProblem, CodeProblemNote, respondingTo } from "../addresses/code-page.tsx";
-import { requestCode, tryCode } from "../addresses/mailed-code.ts";
+import { type RequestedCode, requestCode, tryCode } from "../addresses/mailed-code.ts";
 import { frameOf, type PageRequest } from "../pages/frame.ts";
 import type { SignedInPerson } from "../session/signed-in-person.ts";
 import type { MailedCode } from "../step/flow.ts";
@@ -67,7 +67,7 @@ export function changeAddress(at: PageRequest): Promise<Response> {
     const state = await openState(at, person, browser, form.get("state"));
     if (state === undefined || form.get("other") !== undefined) return startWith(at, person, browser, form);
     const { id, mailed, isFurther } = state;
-    if (form.get("again") !== undefined) return sendTo(at, person, browser, { id, typed: mailed.address, isFurther });
+    if (form.get("again") !== undefined) return sendAnother(at, person, browser, state);
     const attempt = await tryCode(at, { browser, id }, mailed, form.get("code") ?? "");
     if (attempt.kind !== "right") return renderCode(at, person, browser, state, { kind: attempt.kind });
     const commit = isFurther ? addAddress : commitAddress;
@@ -75,7 +75,7 @@ export function changeAddress(at: PageRequest): Promise<Response> {
     const [done, failed] = isFurther
       ? (["address-added", "address-not-added"] as const)
       : (["address-changed", "address-not-changed"] as const);
-    return redirect(accountWith(isDone ? done : failed), [attempt.cookie]);
+    return accountWith(context, isDone ? done : failed, { cookies: [attempt.cookie] });
   });
 }
 
@@ -107,13 +107,36 @@ async function sendTo(
   if (address === undefined) {
     return renderAddress(at, person, { isFurther, problem: { kind: "invalidAddress" }, typed: typed.slice(0, 254) });
   }
-  const { language } = frameOf(at.context, at.request).t;
-  const wanted = { purpose: "address", address, language, sub: person.user.sub } as const;
-  const requested = await requestCode(at, { browser, id }, wanted);
+  const requested = await requestFor(at, person, browser, { id, address });
   if (requested.kind === "throttled") {
     return renderAddress(at, person, { isFurther, problem: requested, typed: address.address });
   }
   return renderCode(at, person, browser, { id, mailed: requested.mailed, isFurther }, undefined);
+}
+
+async function sendAnother(
+  at: PageRequest,
+  person: SignedInPerson,
+  browser: Browser,
+  state: CodeState,
+): Promise<Response> {
+  const { id, mailed: previous } = state;
+  const address = parseEmailAddress(previous.address);
+  if (address === undefined) return renderCode(at, person, browser, state, { kind: "expired" });
+  const requested = await requestFor(at, person, browser, { id, address, previous });
+  // The code before it stays valid.
+  if (requested.kind === "throttled") return renderCode(at, person, browser, state, requested);
+  return renderCode(at, person, browser, { ...state, mailed: requested.mailed }, undefined);
+}
+
+function requestFor(
+  at: PageRequest,
+  { user: { sub } }: SignedInPerson,
+  browser: Browser,
+  { id, ...code }: { readonly id: string; readonly address: EmailAddress; readonly previous?: MailedCode },
+): Promise<RequestedCode> {
+  const { language } = frameOf(at.context, at.request).t;
+  return requestCode(at, { browser, id }, { purpose: "address", language, sub, ...code });
 }
 
 function boundTo(browser: Browser, { user }: SignedInPerson): string {
@@ -140,7 +163,12 @@ async function renderCode(
   const { context, request } = at;
   const state = await sealText(context.env, "flow-seal", JSON.stringify(code), { bound: boundTo(browser, person) });
   const fields = { form_token: await formToken(context, accountForms, person.sessionId), state };
-  const view = { form: { action: path, fields }, mailed: code.mailed, problem, canCancel: false, isOfAccount: true };
+  const { mailed, isFurther } = code;
+  const view = {
+    ...{ form: { action: path, fields }, mailed, problem, canCancel: false, isOfAccount: true },
+    nowMs: context.arrivedAtMs,
+    restart: isFurther ? `${path}?further=1` : path,
+  };
   const page = <CodePage frame={frameOf(context, request)} view={view} />;
   return respondPage(page, { ...respondingTo(problem), cookies: [browser.setCookie] });
 }

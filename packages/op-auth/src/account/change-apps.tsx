@@ -12,9 +12,10 @@ import { frameOf, type PageRequest } from "../pages/frame.ts";
 import { openSession, prepareSession } from "../session/open-session.ts";
 import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
 import { writeAs } from "../session/write-as.ts";
+import { accountPages } from "./account-areas.ts";
 import { accountWith } from "./account-notices.ts";
 import { mayChangeFactors, signInAtLevel } from "./factor-level.ts";
-import { codesAfterApp } from "./new-recovery-codes.tsx";
+import { codesPath } from "./new-recovery-codes.tsx";
 import { accountForms, asPerson, asPersonPosting, endOtherSessions } from "./require-person.ts";
 
 const path = "/account/apps";
@@ -24,7 +25,7 @@ const isSetupId = (id: string | null | undefined): id is string => /^[A-Za-z0-9_
 export function showAddApp(at: PageRequest): Promise<Response> {
   return asPerson(at, async (person) => {
     const factors = await findFactors(at.context.env.DB, person.user.sub);
-    if (factors === undefined) return redirect("/account");
+    if (factors === undefined) return redirect(accountPages.security);
     if (!mayChangeFactors(at, person, factors)) return signInAtLevel(at, path, factors);
     const id = new URL(at.request.url).searchParams.get("setup");
     // In the URL, so that loading the page again shows the same key.
@@ -42,7 +43,7 @@ export function addApp(at: PageRequest): Promise<Response> {
     const { context } = at;
     const id = form.get("setup");
     const factors = await findFactors(context.env.DB, person.user.sub);
-    if (factors === undefined || !isSetupId(id)) return redirect("/account");
+    if (factors === undefined || !isSetupId(id)) return redirect(accountPages.security);
     if (!mayChangeFactors(at, person, factors)) return signInAtLevel(at, path, factors);
     const setup = await setupOf(at, person, id);
     const added = await confirmSetup(at, setup, form.get("code") ?? "", {
@@ -51,7 +52,7 @@ export function addApp(at: PageRequest): Promise<Response> {
     });
     if (added === undefined) return renderAddApp(at, person, id, true);
     const cookies = [added.cookie, ...(await addProof(at, person, added.factorId))];
-    return redirect(factors.recoveryCodes ? accountWith("app-added") : codesAfterApp, cookies);
+    return accountWith(context, "app-added", factors.recoveryCodes ? { cookies } : { cookies, path: codesPath });
   });
 }
 
@@ -78,8 +79,8 @@ export function removeOwnFactor(at: PageRequest): Promise<Response> {
     const id = form.require("factor_id");
     const [factors, listed] = await Promise.all([findFactors(context.env.DB, sub), listFactors(context.env.DB, sub)]);
     const factor = listed.find((each) => each.id === id && each.kind !== "passkey");
-    if (factors === undefined || factor === undefined) return redirect("/account");
-    if (!mayChangeFactors(at, person, factors)) return signInAtLevel(at, "/account", factors);
+    if (factors === undefined || factor === undefined) return redirect(accountPages.security);
+    if (!mayChangeFactors(at, person, factors)) return signInAtLevel(at, accountPages.security, factors);
     const removed = { action: `${factor.kind}.removed`, target: id, actor: sub };
     const kind = factor.kind === "totp" ? "app-removed" : "recovery-codes-removed";
     const isRemoved = await tellPerson(context, { sub, claims, kind, evidence: removed }, async () => {
@@ -87,10 +88,10 @@ export function removeOwnFactor(at: PageRequest): Promise<Response> {
       const { DB } = context.env;
       return writeAs(context, basisOf(person), removeFactor(DB, sub, factor, event));
     });
-    if (!isRemoved) return redirect("/account");
+    if (!isRemoved) return redirect(accountPages.security);
     wakeAuditLog(context);
     await endOtherSessions(at, person.session, "a factor was removed");
-    return redirect(accountWith("factor-removed"));
+    return accountWith(context, "factor-removed");
   });
 }
 
@@ -122,7 +123,7 @@ async function renderAddApp(
       )}
       <SetupApp t={t} setupKey={await setupKey(context, setup)} form={{ action: path, fields }} isRefused={isRefused} />
       <div class="actions">
-        <a class="button quiet" href="/account" id="cancel">
+        <a class="button quiet" href={accountPages.security} id="cancel">
           {t("factor.back")}
         </a>
       </div>

@@ -1,7 +1,7 @@
 import { identifyBrowser } from "@edge-op/pages/cookies";
 import { formToken } from "@edge-op/pages/form-token";
 import { displayName } from "@edge-op/pages/person";
-import { redirect, respondPage } from "@edge-op/pages/respond-page";
+import { respondPage } from "@edge-op/pages/respond-page";
 import { codeMethods } from "@edge-op/protocol/oauth/authentication-context";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { withMembers } from "@edge-op/shared/http/request-context";
@@ -20,6 +20,7 @@ import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
 import { whileInForce, whileUnchanged } from "../session/write-as.ts";
 import { signInFor } from "../step/sealed-flow.ts";
 import { mfaAcr } from "../step/second-factor.ts";
+import { accountPages } from "./account-areas.ts";
 import { accountWith } from "./account-notices.ts";
 import { isFreshWithTwo } from "./factor-level.ts";
 import { accountForms, asPerson, asPersonPosting, isFreshByPasskey, isFreshByUpstream } from "./require-person.ts";
@@ -122,7 +123,7 @@ async function reopenSession(
   const afterwards = { ...at, context: withMembers<AuthEnv>(at.context, { arrivedAtMs: atMs }) };
   const signIn = { sub, proofs, version };
   const opened = await openSession(afterwards, signIn, await prepareSession(afterwards, signIn, { person }));
-  return redirect(accountWith("password-changed"), opened.kind === "opened" ? opened.cookies : []);
+  return accountWith(at.context, "password-changed", { cookies: opened.kind === "opened" ? opened.cookies : [] });
 }
 
 async function render(
@@ -135,7 +136,7 @@ async function render(
   const view: PasswordView = {
     form: { action: path, fields: { form_token: await formToken(context, accountForms, sessionId) } },
     text: frame.t("password.text"),
-    cancelTo: "/account",
+    cancelTo: accountPages.security,
     name: displayName(user),
     isSignedIn: true,
     username: user.username,

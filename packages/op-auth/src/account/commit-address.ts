@@ -3,8 +3,10 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { takeBackLinkTo, takeBackMs } from "@edge-op/shared/mail/sealed-links";
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import { makeWordsOf } from "@edge-op/shared/users/search-index";
+import type { User } from "@edge-op/shared/users/user";
 import type { EmailAddress } from "@edge-op/shared/users/user-addresses";
 import { storedSpelling, verifiedAddress } from "@edge-op/shared/users/user-addresses";
+import { canonicalUsername } from "@edge-op/shared/users/username";
 import type { AuthEnv } from "../runtime/auth-env.ts";
 import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
 import { changeAs, whileInForce, whileUnchanged, writeAs } from "../session/write-as.ts";
@@ -40,7 +42,10 @@ export async function commitAddress(
     recordAdminEvent(context, changed, { ifChanged: true }),
     hold,
     setClaims(context, { sub, key, address }, isOwnAddress),
-    ...makeWordsOf(env.DB, { sub, username, claims: { ...claims, email: address } }),
+    ...makeWordsOf(env.DB, {
+      ...{ sub, username: isNamedBy(person.user, previous) ? address : username },
+      claims: { ...claims, email: address },
+    }),
   ];
   const undo =
     previous === undefined || previous.key === key
@@ -102,7 +107,19 @@ function takeAddress(
   ).bind(sub, key, storedSpelling({ key, address }), atMs);
 }
 
-/** ?1 is the `sub`, ?2 the key. */
+function isNamedBy({ username }: Pick<User, "username">, address: EmailAddress | undefined): boolean {
+  return address !== undefined && canonicalUsername(username) === address.key;
+}
+
+/** Whether the username of the person ?1 is an address of theirs, and nobody else is named by ?2. */
+const isNamedByAddress = `(username_key = lower(claims ->> '$.email')
+    OR EXISTS (SELECT 1 FROM user_addresses named WHERE named.sub = ?1 AND named.address_key = users.username_key))
+  AND NOT EXISTS (SELECT 1 FROM users other WHERE other.username_key = ?2 AND other.sub <> ?1)`;
+
+/**
+ * Makes an address the one of the claims. **A username that is an address of the person follows**: whoever has the mailbox of a previous address
+ * later can sign up with it, and it signs nobody else in. ?1 is the `sub`, ?2 the key.
+ */
 export function setClaims(
   { env, arrivedAtMs: atMs }: RequestContext<AuthEnv>,
   { sub, key, address }: EmailAddress & { readonly sub: string },
@@ -110,6 +127,7 @@ export function setClaims(
 ): D1PreparedStatement {
   return env.DB.prepare(
     `UPDATE users SET updated_at_ms = max(updated_at_ms + 1, ?4),
+         username = iif(${isNamedByAddress}, ?3, username), username_key = iif(${isNamedByAddress}, ?2, username_key),
          claims = json_set(claims, '$.email', ?3, '$.email_verified', json('true'), '$.updated_at', ?5)
        WHERE sub = ?1 AND ${condition}`,
   ).bind(sub, key, address, atMs, Math.floor(atMs / 1000));

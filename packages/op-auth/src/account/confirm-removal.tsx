@@ -7,8 +7,10 @@ import { type AuthPageFrame, frameOf, type PageRequest } from "../pages/frame.ts
 import type { SignedInPerson } from "../session/signed-in-person.ts";
 import { signInFor } from "../step/sealed-flow.ts";
 import { mfaAcr } from "../step/second-factor.ts";
+import { pageOf } from "./account-areas.ts";
 import { ConfirmPage, type ConfirmView } from "./account-parts.tsx";
 import { findApplication } from "./applications.ts";
+import { deletionDate } from "./delete-account.tsx";
 import { mayChangeFactors, mayRemovePasskey, refuseBelowLevel, signInAtLevel } from "./factor-level.ts";
 import { findOwnIdentity } from "./identities.tsx";
 import { accountForms, asPerson } from "./require-person.ts";
@@ -29,7 +31,7 @@ export function confirmation(field: string | undefined, describe: Describe): (at
     asPerson(at, async (person) => {
       const frame = frameOf(at.context, at.request);
       const view = await describe(at, person, frame);
-      if (view === undefined) return redirect("/account");
+      if (view === undefined) return redirect(pageOf(new URL(at.request.url).pathname));
       if (view instanceof Response) return view;
       const token = { form_token: await formToken(at.context, accountForms, person.sessionId) };
       const fields = field === undefined ? token : { ...token, [field]: named(at, field) };
@@ -112,12 +114,14 @@ export const confirmRemoveIdentity = confirmation("identity", async (at, person,
   };
 });
 
-export const confirmEndSession = confirmation("sid", async (at, { user }, { t, branding }) => {
-  const session = await findUserSession(at.context.env.DB, user.sub, named(at, "sid"), at.context.arrivedAtMs);
+export const confirmEndSession = confirmation("sid", async (at, person, { t, branding }) => {
+  const { sub } = person.user;
+  const session = await findUserSession(at.context.env.DB, sub, named(at, "sid"), at.context.arrivedAtMs);
+  const which = session?.sid === person.session.sid ? "thisSession" : "session";
   return (
     session && {
-      title: t("confirm.session"),
-      text: t("confirm.sessionText", { device: session.device, provider: branding.name }),
+      title: t(`confirm.${which}`),
+      text: t(`confirm.${which}Text`, { device: session.device, provider: branding.name }),
       action: "/account/sessions",
       submit: t("account.endSession"),
     }
@@ -144,7 +148,7 @@ export const confirmDeletion = confirmation(undefined, async (at, person, { t })
   if (refused !== undefined) return refused;
   return {
     title: t("data.remove"),
-    text: t("data.removeText", { days: deletionGraceDays }),
+    text: t("data.removeText", { date: deletionDate(at, t.language, person.user) }),
     action: "/account/delete",
     submit: t("data.removeSubmit"),
   };

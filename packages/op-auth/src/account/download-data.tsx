@@ -4,6 +4,7 @@ import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { exportPerson } from "@edge-op/shared/users/export-person";
 import type { PageRequest } from "../pages/frame.ts";
 import type { AuthTranslator } from "../pages/messages.ts";
+import { Section } from "./account-parts.tsx";
 import { refuseBelowLevel } from "./factor-level.ts";
 import { asPersonPosting } from "./require-person.ts";
 
@@ -33,22 +34,20 @@ export function downloadData(at: PageRequest): Promise<Response> {
   });
 }
 
-/** **Links of the account page to its activity, its data and its deletion**, if the deployment lets people delete their accounts. */
+/** **Links to the data of the account and to its deletion**, if the deployment lets people delete their accounts. */
 export function DataSection({ t, canDelete }: { readonly t: AuthTranslator; readonly canDelete: boolean }) {
   return (
-    <section>
-      <h2>{t("data.title")}</h2>
-      <a class="button quiet top" href="/account/activity" id="activity">
-        {t("data.activity")}
-      </a>
-      <a class="button quiet top" href="/account/data" id="data">
-        {t("data.download")}
-      </a>
-      {canDelete && (
-        <a class="button danger top" href="/account/delete" id="delete">
-          {t("data.remove")}
+    <Section title={t("data.title")}>
+      <p class="row wrap">
+        <a class="button quiet slim" href="/account/data" id="data">
+          {t("data.download")}
         </a>
-      )}
-    </section>
+        {canDelete && (
+          <a class="button danger slim" href="/account/delete" id="delete">
+            {t("data.remove")}
+          </a>
+        )}
+      </p>
+    </Section>
   );
 }

@@ -5,6 +5,7 @@ import type { PageRequest } from "../pages/frame.ts";
 import type { SignedInPerson } from "../session/signed-in-person.ts";
 import { signInFor } from "../step/sealed-flow.ts";
 import { freshMs, mfaAcr } from "../step/second-factor.ts";
+import { pageOf } from "./account-areas.ts";
 import { isFresh, isFreshByPasskey, isFreshByPassword } from "./require-person.ts";
 
 /** Whether the person has proven two factors within ten minutes. */
@@ -40,7 +41,7 @@ export async function refuseBelowLevel(
   path: string,
 ): Promise<Response | undefined> {
   const factors = await findFactors(at.context.env.DB, person.user.sub);
-  if (factors === undefined) return redirect("/account");
+  if (factors === undefined) return redirect(pageOf(path));
   return mayChangeFactors(at, person, factors) ? undefined : signInAtLevel(at, path, factors);
 }
 

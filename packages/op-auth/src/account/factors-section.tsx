@@ -1,6 +1,6 @@
 import type { ListedFactor } from "@edge-op/shared/users/factors";
 import type { AuthTranslator } from "../pages/messages.ts";
-import { Item, RemoveLink } from "./account-parts.tsx";
+import { Item, List, RemoveLink, Section } from "./account-parts.tsx";
 
 interface Props {
   readonly t: AuthTranslator;
@@ -15,12 +15,15 @@ interface Props {
 export function FactorsSection({ t, date, created, lastUsed, factors }: Props) {
   const listed = factors.filter(({ kind }) => kind !== "passkey");
   const hasCodes = listed.some(({ kind }) => kind === "recovery_codes");
+  const add = (
+    <a class="button quiet slim" href="/account/apps" id="add-app">
+      {t("factor.addApp")}
+    </a>
+  );
   return (
-    <section>
-      <h2>{t("factor.factors")}</h2>
-      <p class="muted small">{t("factor.factorsText")}</p>
+    <Section id="factors" title={t("factor.factors")} text={t("factor.factorsText")} action={add}>
       {listed.length === 0 && <p class="muted small">{t("factor.noFactors")}</p>}
-      <ul class="list">
+      <List>
         {listed.map(({ id, kind, createdAtMs, lastUsedAtMs, remaining }) => {
           const name = t(kind === "totp" ? "factor.app" : "factor.codes");
           const details = [
@@ -37,15 +40,14 @@ export function FactorsSection({ t, date, created, lastUsed, factors }: Props) {
             </li>
           );
         })}
-      </ul>
-      <a class="button quiet top" href="/account/apps" id="add-app">
-        {t("factor.addApp")}
-      </a>
+      </List>
       {factors.length > 0 && (
-        <a class="button quiet top" href="/account/recovery-codes" id="make-codes">
-          {t(hasCodes ? "factor.renewCodes" : "factor.makeCodes")}
-        </a>
+        <p class="small">
+          <a href="/account/recovery-codes" id="make-codes">
+            {t(hasCodes ? "factor.renewCodes" : "factor.makeCodes")}
+          </a>
+        </p>
       )}
-    </section>
+    </Section>
   );
 }

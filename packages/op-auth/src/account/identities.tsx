@@ -12,8 +12,9 @@ import { findIdentity, labelOf } from "../upstream/identity-store.ts";
 import { connectIdentity, disconnectIdentity, keepPendingLink, peekPendingLink } from "../upstream/link-identity.ts";
 import { LinkPage } from "../upstream/link-step.tsx";
 import type { Received } from "../upstream/upstream-callback.ts";
+import { accountPages } from "./account-areas.ts";
 import { accountWith } from "./account-notices.ts";
-import { Item, RemoveLink } from "./account-parts.tsx";
+import { Item, List, RemoveLink, Section } from "./account-parts.tsx";
 import { refuseBelowLevel } from "./factor-level.ts";
 import { accountForms, asPerson, asPersonPosting, endOtherSessions } from "./require-person.ts";
 
@@ -22,12 +23,12 @@ const confirmPath = "/account/identities/confirm";
 /** **Sends a person to a provider that they want to connect**, soon after a sign-in at the level of the account. Cost: 2 object calls, 1 D1 call. */
 export function beginConnecting(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
-    const refused = await refuseBelowLevel(at, person, "/account");
+    const refused = await refuseBelowLevel(at, person, accountPages.security);
     if (refused !== undefined) return refused;
     const upstream = await at.isolate.upstreams.find(at.context, form.require("upstream"));
-    if (upstream === undefined) return redirect(accountWith("identity-not-connected"));
+    if (upstream === undefined) return accountWith(at.context, "identity-not-connected");
     const left = await leaveForUpstream(at, upstream, { purpose: { sub: person.user.sub }, isFresh: false });
-    return redirect(left ?? accountWith("identity-not-connected"));
+    return left === undefined ? accountWith(at.context, "identity-not-connected") : redirect(left);
   });
 }
 
@@ -37,7 +38,7 @@ export function showConnecting(at: PageRequest): Promise<Response> {
     const { context, isolate, request } = at;
     const id = new URL(request.url).searchParams.get("link") ?? "";
     const link = await peekPendingLink(context, isolate, id);
-    if (link?.sub !== person.user.sub) return redirect(accountWith("identity-not-connected"));
+    if (link?.sub !== person.user.sub) return accountWith(at.context, "identity-not-connected");
     const fields = { link: id, form_token: await formToken(context, accountForms, person.sessionId) };
     const form = { action: confirmPath, fields };
     const frame = frameOf(context, request);
@@ -48,11 +49,11 @@ export function showConnecting(at: PageRequest): Promise<Response> {
 /** **Connects an identity** that the person has confirmed. Cost: 2 object calls, 2 D1 calls; tell-person.ts. */
 export function confirmConnecting(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
-    if (form.get("decision") !== "connect") return redirect("/account");
-    const refused = await refuseBelowLevel(at, person, "/account");
+    if (form.get("decision") !== "connect") return redirect(accountPages.security);
+    const refused = await refuseBelowLevel(at, person, accountPages.security);
     if (refused !== undefined) return refused;
     const isConnected = await connectIdentity(at, person.user, basisOf(person), form.require("link"));
-    return redirect(accountWith(isConnected ? "identity-connected" : "identity-not-connected"));
+    return accountWith(at.context, isConnected ? "identity-connected" : "identity-not-connected");
   });
 }
 
@@ -61,13 +62,13 @@ export function askToConnect(at: PageRequest, sub: string, receive: () => Promis
   return asPerson(at, async ({ user }) => {
     if (user.sub !== sub) throw expired("upstream-transaction-unknown");
     const received = await receive();
-    if ("problem" in received) return redirect(accountWith("identity-not-connected"));
+    if ("problem" in received) return accountWith(at.context, "identity-not-connected");
     const { upstream, person } = received;
     const { issuer, subject } = person;
     const { upstreamId } = upstream;
     const { name: provider } = upstream.document;
     if ((await findIdentity(at.context.env.DB, { upstreamId, issuer, subject })) !== undefined) {
-      return redirect(accountWith("identity-taken"));
+      return accountWith(at.context, "identity-taken");
     }
     const pending = { upstreamId, issuer, subject, sub, label: labelOf(person), provider };
     const link = await keepPendingLink(at.context, at.isolate, pending);
@@ -78,13 +79,13 @@ export function askToConnect(at: PageRequest, sub: string, receive: () => Promis
 /** **Disconnects an identity**, but never the last way in. Other sessions end. Cost: 1 object call, 3 D1 calls; those of require-person.ts. */
 export function removeIdentity(at: PageRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
-    const refused = await refuseBelowLevel(at, person, "/account");
+    const refused = await refuseBelowLevel(at, person, accountPages.security);
     if (refused !== undefined) return refused;
     const identity = await findOwnIdentity(at, person, form.require("identity"));
-    if (identity === undefined) return redirect("/account");
-    if (!(await disconnectIdentity(at, person, identity))) return redirect(accountWith("last-identity"));
+    if (identity === undefined) return redirect(accountPages.security);
+    if (!(await disconnectIdentity(at, person, identity))) return accountWith(at.context, "last-identity");
     await endOtherSessions(at, person.session, "a factor was removed");
-    return redirect(accountWith("identity-disconnected"));
+    return accountWith(at.context, "identity-disconnected");
   });
 }
 
@@ -113,10 +114,12 @@ export function IdentitiesSection({ t, date, formToken, created, lastUsed, ident
   const nameOf = (id: string) => upstreams.find(({ upstreamId }) => upstreamId === id)?.document.name ?? id;
   const others = upstreams.filter((each) => identities.every(({ upstreamId }) => upstreamId !== each.upstreamId));
   return (
-    <section>
-      <h2>{t("upstream.identities")}</h2>
-      <p class="muted small">{t(identities.length === 0 ? "upstream.noIdentities" : "upstream.identitiesText")}</p>
-      <ul class="list">
+    <Section
+      id="identities"
+      title={t("upstream.identities")}
+      text={t(identities.length === 0 ? "upstream.noIdentities" : "upstream.identitiesText")}
+    >
+      <List>
         {identities.map(({ id, upstreamId, label, createdAtMs, lastUsedAtMs }) => {
           const details = [
             <bdi>{label}</bdi>,
@@ -133,17 +136,17 @@ export function IdentitiesSection({ t, date, formToken, created, lastUsed, ident
             </li>
           );
         })}
-      </ul>
+      </List>
       {others.length > 0 && (
-        <form method="post" action="/account/identities" class="top stack">
+        <form method="post" action="/account/identities" class="top row wrap">
           <input type="hidden" name="form_token" value={formToken} />
           {others.map(({ upstreamId, document: { name } }) => (
-            <button type="submit" class="quiet" name="upstream" value={upstreamId} id={`connect-${upstreamId}`}>
+            <button type="submit" class="quiet slim" name="upstream" value={upstreamId} id={`connect-${upstreamId}`}>
               {t("upstream.connectWith", { provider: name })}
             </button>
           ))}
         </form>
       )}
-    </section>
+    </Section>
   );
 }

@@ -1,4 +1,3 @@
-import { redirect } from "@edge-op/pages/respond-page";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { Settings } from "@edge-op/shared/config/settings";
 import { makeWordsOf } from "@edge-op/shared/users/search-index";
@@ -8,8 +7,8 @@ import type { AuthTranslator } from "../pages/messages.ts";
 import { basisOf } from "../session/signed-in-person.ts";
 import { changeAs, whileInForce } from "../session/write-as.ts";
 import { longestName, readName } from "../sign-in/sign-up-rule.tsx";
-import { accountWith } from "./account-notices.ts";
-import { Item } from "./account-parts.tsx";
+import { accountWith, backWith } from "./account-notices.ts";
+import { Item, Section } from "./account-parts.tsx";
 import { asPersonPosting, mayChangeNow } from "./require-person.ts";
 
 export const namePath = "/account/name";
@@ -30,8 +29,7 @@ export function NameSection(props: {
   const { name } = user.claims;
   if (name === undefined && !canChange) return null;
   return (
-    <section>
-      <h2>{t("account.name")}</h2>
+    <Section title={t("account.name")}>
       <ul class="list">
         <li>
           <Item title={name ?? t("account.noName")} details={[t("account.nameText")]} />
@@ -60,7 +58,7 @@ export function NameSection(props: {
           )}
         </li>
       </ul>
-    </section>
+    </Section>
   );
 }
 
@@ -71,8 +69,8 @@ export function changeName(at: PageRequest): Promise<Response> {
     const { sub, username, claims } = person.user;
     const { env, arrivedAtMs: atMs, settings } = context;
     const name = readName(form.get("name"));
-    if (name === undefined || !mayChangeName(settings)) return redirect(accountWith("name-not-changed"));
-    if (!(await mayChangeNow(at, sub))) return redirect(accountWith("too-many-changes"));
+    if (name === undefined || !mayChangeName(settings)) return accountWith(context, "name-not-changed");
+    if (!(await mayChangeNow(at, sub))) return backWith(at, "too-many-changes");
     const update = env.DB.prepare(
       `UPDATE users SET updated_at_ms = max(updated_at_ms + 1, ?3), claims = json_set(claims, '$.name', ?2, '$.updated_at', ?4)
          WHERE sub = ?1`,
@@ -90,6 +88,6 @@ export function changeName(at: PageRequest): Promise<Response> {
       { changes: [{ kind: "user", id: sub }] },
     );
     wakeAuditLog(context);
-    return redirect(accountWith("name-changed"));
+    return accountWith(context, "name-changed");
   });
 }

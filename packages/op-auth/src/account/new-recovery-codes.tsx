@@ -7,17 +7,18 @@ import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import { findFactors } from "@edge-op/shared/users/factors";
 import type { Child } from "hono/jsx";
 import { saveRecoveryCodes } from "../factors/factor-store.ts";
+import { RecoveryCodeList, recoveryCodesScript } from "../factors/recovery-code-list.tsx";
 import { makeRecoveryCodes } from "../factors/recovery-codes.ts";
-import { RecoveryCodeList } from "../factors/recovery-codes-step.tsx";
 import { type AuthPageFrame, frameOf, type PageRequest } from "../pages/frame.ts";
 import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
 import { writeAs } from "../session/write-as.ts";
+import { accountPages } from "./account-areas.ts";
+import { noticeCookie, takeNotice } from "./account-notices.ts";
 import { mayChangeFactors, signInAtLevel } from "./factor-level.ts";
 import { accountForms, asPerson, asPersonPosting } from "./require-person.ts";
 
-const path = "/account/recovery-codes";
 /** Where a person without recovery codes goes on after adding an app. */
-export const codesAfterApp = `${path}?notice=app-added`;
+export const codesPath = "/account/recovery-codes";
 
 /** **The page that makes recovery codes.** Only who has an app or a passkey can need them. Cost: 1 object call and 1 D1 call. */
 export function showMakeCodes(at: PageRequest): Promise<Response> {
@@ -27,19 +28,25 @@ export function showMakeCodes(at: PageRequest): Promise<Response> {
     const frame = frameOf(at.context, at.request);
     const { t } = frame;
     const token = await formToken(at.context, accountForms, person.sessionId);
-    const isAfterApp = new URL(at.request.url).searchParams.get("notice") === "app-added";
+    const { notice, cookies } = takeNotice(at);
     return respondPage(
-      <CodesPage frame={frame} title={t("factor.makeCodes")} text={t("factor.makeText")} isAfterApp={isAfterApp}>
-        <form method="post" action={path} class="actions">
+      <CodesPage
+        frame={frame}
+        title={t("factor.makeCodes")}
+        text={t("factor.makeText")}
+        isAfterApp={notice === "app-added"}
+      >
+        <form method="post" action={codesPath} class="actions">
           <input type="hidden" name="form_token" value={token} />
           <button type="submit" id="make-codes">
             {t("factor.makeCodes")}
           </button>
-          <a class="button quiet" href="/account" id="cancel">
+          <a class="button quiet" href={accountPages.security} id="cancel">
             {t("factor.back")}
           </a>
         </form>
       </CodesPage>,
+      { cookies },
     );
   });
 }
@@ -67,19 +74,20 @@ export function makeCodes(at: PageRequest): Promise<Response> {
     return respondPage(
       <CodesPage frame={frame} title={t("factor.codesTitle")} text={t("factor.codesText")}>
         <RecoveryCodeList frame={frame} username={username} codes={codes}>
-          <a class="button quiet" href="/account" id="done">
+          <a class="button quiet" href={accountPages.security} id="done">
             {t("factor.done")}
           </a>
         </RecoveryCodeList>
       </CodesPage>,
+      { cookies: [noticeCookie(context, "codes-made")] },
     );
   });
 }
 
 async function refuseUnlessAtLevel(at: PageRequest, person: SignedInPerson): Promise<Response | undefined> {
   const factors = await findFactors(at.context.env.DB, person.user.sub);
-  if (factors === undefined || !(factors.totp || factors.passkeys)) return redirect("/account");
-  return mayChangeFactors(at, person, factors) ? undefined : signInAtLevel(at, path, factors);
+  if (factors === undefined || !(factors.totp || factors.passkeys)) return redirect(accountPages.security);
+  return mayChangeFactors(at, person, factors) ? undefined : signInAtLevel(at, codesPath, factors);
 }
 
 function CodesPage(props: {
@@ -91,7 +99,7 @@ function CodesPage(props: {
   readonly children?: Child;
 }) {
   return (
-    <Layout {...props.frame} title={props.title} account>
+    <Layout {...props.frame} title={props.title} scripts={[recoveryCodesScript]} account>
       {props.isAfterApp && (
         <p class="note good" role="status">
           {props.frame.t("account.appAdded")}

@@ -15,7 +15,8 @@ import type { PageRequest } from "../pages/frame.ts";
 import type { AuthEnv } from "../runtime/auth-env.ts";
 import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
 import { changeAs, writeAs } from "../session/write-as.ts";
-import { accountWith } from "./account-notices.ts";
+import { accountPages } from "./account-areas.ts";
+import { type AccountNotice, accountWith, backWith } from "./account-notices.ts";
 import { requireAddressLevel } from "./change-address.tsx";
 import { isOwnAddress, mainChange, mostAddresses, setClaims } from "./commit-address.ts";
 import { confirmation, named } from "./confirm-removal.tsx";
@@ -42,15 +43,15 @@ export async function findOther({ context }: Pick<PageRequest, "context">, { sub
 
 type Change = (context: RequestContext<AuthEnv>, person: SignedInPerson, address: OtherAddress) => Promise<boolean>;
 
-function changeOther(change: Change, done: Parameters<typeof accountWith>[0]) {
+function changeOther(change: Change, done: AccountNotice) {
   return (at: PageRequest) =>
     asPersonPosting(at, async (person, form) => {
       const elsewhere = await requireAddressLevel(at, person);
       if (elsewhere !== undefined) return elsewhere;
-      if (!(await mayChangeNow(at, person.user.sub))) return redirect(accountWith("too-many-changes"));
+      if (!(await mayChangeNow(at, person.user.sub))) return backWith(at, "too-many-changes");
       const address = await findOther(at, person.user, form.get("address") ?? "");
       const isDone = address !== undefined && (await change(at.context, person, address));
-      return redirect(isDone ? accountWith(done) : "/account");
+      return isDone ? accountWith(at.context, done) : redirect(accountPages.you);
     });
 }
 

@@ -1,5 +1,4 @@
 import { requireFormToken } from "@edge-op/pages/form-token";
-import { redirect } from "@edge-op/pages/respond-page";
 import { passkeyMethods, signInProofMethods, upstreamMethods } from "@edge-op/protocol/oauth/authentication-context";
 import { endSessions } from "@edge-op/shared/endings/endings";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
@@ -12,7 +11,8 @@ import { decidePerson, type SignedInPerson } from "../session/signed-in-person.t
 import { WriteRefused } from "../session/write-as.ts";
 import { signInFor } from "../step/sealed-flow.ts";
 import { freshMs } from "../step/second-factor.ts";
-import { accountWith } from "./account-notices.ts";
+import { pageOf } from "./account-areas.ts";
+import { backWith } from "./account-notices.ts";
 
 /** Limit for the query that is kept during a sign-in. The ids in it are shorter. */
 const longestQuery = 1500;
@@ -72,7 +72,7 @@ export async function asPersonPosting(
       return await serve(person, form);
     } catch (error) {
       if (!(error instanceof WriteRefused)) throw error;
-      return error.kind === "ended" ? signInFirst(at) : redirect(accountWith("not-changed"));
+      return error.kind === "ended" ? signInFirst(at) : backWith(at, "not-changed");
     }
   });
 }
@@ -87,7 +87,7 @@ export async function signInFirst(at: PageRequest): Promise<Response> {
 function returnAfterForm(pathname: string): string {
   return ["/account/password", "/account/address", "/account/data", "/account/delete"].includes(pathname)
     ? pathname
-    : "/account";
+    : pageOf(pathname);
 }
 
 const lanes = laneOf({ capacity: 10, drainMs: 360_000 });

@@ -1,10 +1,13 @@
+import { describeWait } from "@edge-op/pages/describe-values";
 import { Layout } from "@edge-op/pages/layout";
 import { CodeField } from "../factors/app-setup.tsx";
-import { describeWait } from "../pages/describe-values.ts";
 import { HiddenFields, invalidIf, type OtherWay, OtherWays } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import type { AuthTranslator } from "../pages/messages.ts";
 import type { MailedCode, Problem } from "../step/flow.ts";
+import { isCodeValid } from "./mailed-code.ts";
+
+const mailedDigits = 8;
 
 /** The faults of an address or a code, as a flow keeps them: `refused` with one of these as its method. */
 export const codeFaults = ["invalidAddress", "wrong", "expired", "over"] as const;
@@ -37,15 +40,20 @@ export function respondingTo(problem: CodeProblem): {
 
 type Forms = { readonly action: string; readonly fields: Readonly<Record<string, string>> };
 
-export function CodeProblemNote({ frame, problem }: { readonly frame: AuthPageFrame; readonly problem: CodeProblem }) {
+/** `hasCode`: a code that was sent before can still be entered. */
+export function CodeProblemNote(props: {
+  readonly frame: AuthPageFrame;
+  readonly problem: CodeProblem;
+  readonly hasCode?: boolean;
+}) {
+  const { frame, problem, hasCode = false } = props;
   if (problem === undefined) return null;
   const { t } = frame;
   const isThrottled = problem.kind === "throttled";
+  const wait = isThrottled ? describeWait(t.language, problem.seconds) : "";
   return (
     <p class="note bad" role="alert" id="problem">
-      {isThrottled
-        ? t("code.throttled", { wait: describeWait(t.language, problem.seconds) })
-        : t(`code.${problem.kind}`)}
+      {isThrottled ? t(hasCode ? "code.throttledEarlier" : "code.throttled", { wait }) : t(`code.${problem.kind}`)}
     </p>
   );
 }
@@ -67,6 +75,8 @@ export function AddressField(props: {
         type="email"
         autocomplete="email"
         autocapitalize="none"
+        autocorrect="off"
+        dir="ltr"
         spellcheck={false}
         required
         maxlength={254}
@@ -88,7 +98,7 @@ export function AddressForm(props: {
   const { frame, form, address = "", isInvalid } = props;
   const { t } = frame;
   return (
-    <form method="post" action={form.action}>
+    <form method="post" action={form.action} id="address-form">
       <HiddenFields fields={form.fields} />
       <AddressField label={t("code.address")} address={address} isInvalid={isInvalid} autofocus />
       <div class="actions">
@@ -109,8 +119,11 @@ export interface CodePageView {
   readonly canCancel: boolean;
   /** Whether the page is one of the account's, and links to it. */
   readonly isOfAccount?: boolean;
-  /** For a code that the person did not request: why it is needed, another way in place of another address, and where to start again. */
-  readonly demanded?: { readonly text: string; readonly other: OtherWay; readonly restart: string } | undefined;
+  readonly nowMs: number;
+  /** Where to start again when no code is accepted any more. */
+  readonly restart: string;
+  /** For a code that the person did not request: why it is needed, and another way in place of another address. */
+  readonly demanded?: { readonly text: string; readonly other: OtherWay } | undefined;
 }
 
 /**
@@ -119,7 +132,9 @@ export interface CodePageView {
  */
 export function CodePage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: CodePageView }) {
   const { t } = frame;
-  const { form, mailed, problem, canCancel, isOfAccount = false, demanded } = view;
+  const { form, mailed, problem, canCancel, isOfAccount = false, demanded, nowMs, restart } = view;
+  const isResent = mailed?.isAnother === true && problem === undefined;
+  const hasCode = mailed !== undefined && isCodeValid(mailed, nowMs);
   const isWrong = problem !== undefined && problem.kind !== "throttled";
   const invalid = invalidIf(isWrong);
   return (
@@ -127,14 +142,19 @@ export function CodePage({ frame, view }: { readonly frame: AuthPageFrame; reado
       <div class="head">
         <h1>{t("code.title")}</h1>
         {demanded && <p class="muted">{demanded.text}</p>}
-        {mailed && <p class="muted">{describeSent(t, mailed)}</p>}
+        {mailed && !isResent && <p class="muted">{describeSent(t, mailed)}</p>}
         {mailed && <p class="muted small">{t("code.sentHint")}</p>}
       </div>
-      <CodeProblemNote frame={frame} problem={problem} />
+      {mailed && isResent && (
+        <p class="note good" role="status" id="sent-another">
+          {describeSent(t, mailed)}
+        </p>
+      )}
+      <CodeProblemNote frame={frame} problem={problem} hasCode={hasCode} />
       {mailed && problem?.kind !== "over" && (
         <form method="post" action={form.action}>
           <HiddenFields fields={form.fields} />
-          <CodeField id="code" label={t("code.code")} invalid={invalid} />
+          <CodeField id="code" label={t("code.code")} digits={mailedDigits} invalid={invalid} />
           <div class="actions">
             <button type="submit" id="confirm-code">
               {t("code.submit")}
@@ -143,8 +163,8 @@ export function CodePage({ frame, view }: { readonly frame: AuthPageFrame; reado
         </form>
       )}
       <div class="actions">
-        {demanded && problem?.kind === "over" && (
-          <a class="button quiet" href={demanded.restart} id="restart">
+        {problem?.kind === "over" && (
+          <a class="button quiet" href={restart} id="restart">
             {t("code.restart")}
           </a>
         )}
@@ -165,7 +185,8 @@ export function CodePage({ frame, view }: { readonly frame: AuthPageFrame; reado
 }
 
 /** An address that the person did not type is not told in whole: they have proven no more than a password. */
-function describeSent(t: AuthTranslator, { purpose, address }: MailedCode): string {
+function describeSent(t: AuthTranslator, { purpose, address, isAnother = false }: MailedCode): string {
   const shown = purpose === "sign-in" ? `${address.slice(0, 1)}…${address.slice(address.indexOf("@"))}` : address;
-  return t(purpose === "recover" ? "code.sentRecover" : "code.sent", { address: shown });
+  const ofRecovery = isAnother ? "code.sentAnotherRecover" : "code.sentRecover";
+  return t(purpose === "recover" ? ofRecovery : isAnother ? "code.sentAnother" : "code.sent", { address: shown });
 }

@@ -45,7 +45,9 @@ async function beginConfirmBrowser(at: BegunFlow, sub: string): Promise<Pick<Flo
   const marks = { ...flow.marks, mailed: undefined };
   if (address === undefined) return { marks };
   const { language } = frameOf(context, request, localesOf(flow.purpose)).t;
-  const requested = await requestCode(at, { browser, id: flow.fid }, { purpose: "sign-in", address, language });
+  const previous = flow.marks.mailed?.purpose === "sign-in" ? flow.marks.mailed : undefined;
+  const wanted = { purpose: "sign-in", address, language, previous } as const;
+  const requested = await requestCode(at, { browser, id: flow.fid }, wanted);
   if (requested.kind === "sent") return { marks: { ...marks, mailed: requested.mailed } };
   return { marks, problem: { kind: "throttled", untilMs: context.arrivedAtMs + requested.seconds * 1000 } };
 }
@@ -62,8 +64,9 @@ async function showConfirmBrowser(at: StepPageRequest): Promise<Response> {
     mailed: mailed?.purpose === "sign-in" ? mailed : undefined,
     problem,
     canCancel: authorization !== undefined,
+    nowMs: context.arrivedAtMs,
+    restart,
     demanded: {
-      restart,
       text: t("newBrowser.text"),
       other: {
         name: "account",
@@ -90,7 +93,8 @@ async function submitConfirmBrowser(at: StepRequest, form: Form): Promise<StepRe
   const { mailed } = at.flow.marks;
   if (mailed?.purpose !== "sign-in" || form.get("again") !== undefined) {
     const { marks, problem } = await beginConfirmBrowser(at, sub);
-    if (problem !== undefined) return { kind: "again", problem, marks };
+    // The code before it stays valid.
+    if (problem !== undefined) return { kind: "again", problem };
     return { kind: "go to", step: "confirm-browser", marks };
   }
   const [judged, allowed] = await Promise.all([judgeCode(at, mailed, form.get("code") ?? ""), findAllowed(at, sub)]);

@@ -9,6 +9,7 @@ import {
 } from "@edge-op/protocol/encoding/bytes";
 import { type CodeForm, readTypedCode } from "@edge-op/protocol/encoding/typed-code";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
+import { askerOf } from "@edge-op/shared/http/asker";
 import { clientAddress } from "@edge-op/shared/http/client-address";
 import {
   type CodeMailResult,
@@ -43,6 +44,8 @@ export interface WantedCode {
   readonly language: Language;
   /** For the purpose `address`: the person whose address it will be. */
   readonly sub?: string;
+  /** The code before it, if another one was asked for. */
+  readonly previous?: MailedCode | undefined;
 }
 
 export type RequestedCode =
@@ -66,17 +69,19 @@ export type CodeAttempt =
 export async function requestCode(
   { context, isolate, request }: PageRequest,
   owner: CodeOwner,
-  { purpose, address, language, sub }: WantedCode,
+  { purpose, address, language, sub, previous }: WantedCode,
 ): Promise<RequestedCode> {
   const { settings, env, requestId, arrivedAtMs: sentAtMs } = context;
   if (settings.mailProvider === "off") throw new UnavailableError("mail", new Error("MAIL_PROVIDER is off"));
   const name = encodeBase64Url(await sha256(`${owner.browser.id}\n${owner.id}\n${purpose}\n${address.key}`));
   const attempts = await isolate.challenges.idOf(context, name);
-  const mailed: MailedCode = { purpose, address: address.address, sentAtMs, attempts };
+  const isAnother = previous?.address === address.address;
+  const mailed: MailedCode = { purpose, address: address.address, sentAtMs, attempts, isAnother };
   const isKnown = await isKnownBrowser(context, request, owner.browser, wayInBy(address));
   const mail = {
     ...{ id: `${requestId}.code`, purpose, to: address, sub, locale: language, atMs: sentAtMs },
     code: toCode(await macText(env, "code-mac", macInput(owner, mailed))),
+    asker: askerOf(context),
     sender: clientAddress(context, request),
     knownBrowser: isKnown ? owner.browser.id : undefined,
   };
@@ -99,7 +104,7 @@ export async function tryCode(
 ): Promise<CodeAttempt> {
   const { env, arrivedAtMs } = context;
   const address = parseEmailAddress(mailed.address);
-  if (address === undefined || arrivedAtMs > mailed.sentAtMs + mailedCodeMs) return { kind: "expired" };
+  if (address === undefined || !isCodeValid(mailed, arrivedAtMs)) return { kind: "expired" };
   const digits = encodeUtf8(readTypedCode(typed, form) ?? "");
   const accepted = (await macTexts(env, "code-mac", macInput(owner, mailed))).map(toCode);
   const isRight = accepted.some((code) => equalConstantTime(encodeUtf8(code), digits));
@@ -107,6 +112,11 @@ export async function tryCode(
   const outcome = await isolate.challenges.attempt(context, "mailed-code", mailed.attempts, counted);
   if (outcome !== "right") return { kind: outcome };
   return { kind: "right", address, cookie: await rememberBrowser(context, request, owner.browser, wayInBy(address)) };
+}
+
+/** Whether a code can still be accepted. */
+export function isCodeValid({ sentAtMs }: MailedCode, nowMs: number): boolean {
+  return nowMs <= sentAtMs + mailedCodeMs;
 }
 
 function wayInBy({ key }: EmailAddress): WayIn {

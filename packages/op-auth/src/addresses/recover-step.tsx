@@ -34,7 +34,8 @@ async function showRecover(at: StepPageRequest): Promise<Response> {
   const options = { ...respondingTo(problem), formLeaves: await formLeaves(at) };
   const { mailed } = flow.marks;
   if (mailed?.purpose === "recover") {
-    const view = { form, mailed, problem, canCancel: authorization !== undefined };
+    const nowMs = context.arrivedAtMs;
+    const view = { form, mailed, problem, canCancel: authorization !== undefined, nowMs, restart };
     return respondPage(<CodePage frame={frame} view={view} />, options);
   }
   const { t } = frame;
@@ -42,7 +43,7 @@ async function showRecover(at: StepPageRequest): Promise<Response> {
   // A name that was typed on the sign-in page may be an address.
   const address = isInvalid ? flow.typed : parseEmailAddress(flow.typed ?? "")?.address;
   const page = (
-    <Layout {...frame} title={t("recover.title")}>
+    <Layout {...frame} title={t("recover.title")} formId="address-form">
       <div class="head">
         <h1>{t("recover.title")}</h1>
         <p class="muted">{t("recover.text")}</p>
@@ -63,21 +64,23 @@ async function submitRecover(at: StepRequest, form: Form): Promise<StepResult> {
   if (form.get("cancel") !== undefined) return { kind: "refuse", code: "access_denied", reason: "person-denied" };
   const { mailed } = at.flow.marks;
   const typed = form.get("address");
-  if (typed !== undefined) return (await leaveByDomain(at, form, { typed })) ?? sendTo(at, typed);
+  if (typed !== undefined) return (await leaveByDomain(at, { typed })) ?? sendTo(at, typed);
   if (mailed?.purpose !== "recover" || form.get("other") !== undefined) {
     return { kind: "go to", step: "recover", marks: { mailed: undefined } };
   }
-  return form.get("again") === undefined ? judge(at, mailed, form.get("code") ?? "") : sendTo(at, mailed.address);
+  return form.get("again") === undefined
+    ? judge(at, mailed, form.get("code") ?? "")
+    : sendTo(at, mailed.address, mailed);
 }
 
-async function sendTo(at: StepRequest, typed: string): Promise<StepResult> {
+async function sendTo(at: StepRequest, typed: string, previous?: MailedCode): Promise<StepResult> {
   const { context, browser, flow } = at;
   const address = parseEmailAddress(typed);
   const again = { kind: "again", typed: typed.slice(0, 254) } as const;
   if (address === undefined) return { ...again, problem: { kind: "refused", method: "invalidAddress" } };
   const { language } = stepFrame(at).t;
   const owner = { browser, id: flow.fid };
-  const requested = await requestCode(at, owner, { purpose: "recover", address, language });
+  const requested = await requestCode(at, owner, { purpose: "recover", address, language, previous });
   if (requested.kind === "throttled") {
     const untilMs = context.arrivedAtMs + requested.seconds * 1000;
     return { ...again, problem: { kind: "throttled", untilMs } };

@@ -5,6 +5,7 @@ import { readProof } from "@edge-op/shared/callers/read-proof";
 import { canBeAnyone } from "@edge-op/shared/clients/client";
 import { formatUserCode } from "@edge-op/shared/codes/user-code";
 import { type OpenDecision, settle } from "@edge-op/shared/control/settle";
+import { placeOf } from "@edge-op/shared/http/asker";
 import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
@@ -18,7 +19,6 @@ import { readRequestAhead } from "../authorization/find-client.ts";
 import { storeBesideCommit } from "../authorization/pushed-request.ts";
 import type { AuthEnv } from "../runtime/auth-env.ts";
 import type { AuthIsolate } from "../runtime/isolate.ts";
-import { placeOf } from "../session/describe-device.ts";
 import type { DeviceAuthorization } from "./waiting-device.ts";
 
 /**

@@ -1,5 +1,6 @@
 import { clientMark } from "@edge-op/pages/client-mark";
 import { identifyBrowser } from "@edge-op/pages/cookies";
+import { describeWait } from "@edge-op/pages/describe-values";
 import { formToken, requireFormToken } from "@edge-op/pages/form-token";
 import { MessagePage } from "@edge-op/pages/message-pages";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
@@ -14,12 +15,12 @@ import { describeDetails } from "../consent/describe-details.ts";
 import { releasedAttributes, requestedAllowances } from "../consent/requested-access.ts";
 import { readPersonFacts } from "../flow/person-facts.ts";
 import { accountPolicy } from "../flow/policy.ts";
-import { describeWait } from "../pages/describe-values.ts";
 import { frameOf, type PageRequest } from "../pages/frame.ts";
 import type { SignedInPerson } from "../session/signed-in-person.ts";
 import { reasonToSignInAgain } from "../sign-in/sign-in-state.ts";
 import { signInFor } from "../step/sealed-flow.ts";
 import { mfaAcr, neededFactor } from "../step/second-factor.ts";
+import { findFactorsToPrefer } from "../step/step-request.ts";
 import { approveDevice } from "./approve-device.ts";
 import { ConfirmDevicePage, EnterCodePage } from "./device-pages.tsx";
 import { findWaitingDevice, readDeviceAuthorization } from "./waiting-device.ts";
@@ -158,7 +159,8 @@ async function signInAgain(
   const lacking = await findLacking(at, session, { clientId: device.clientId, scope });
   if (lacking === "second factor") return signInFor(at, pathOf(code), { requiredAcr: mfaAcr });
   if (lacking === "terms") return signInFor(at, pathOf(code));
-  const reason = reasonToSignInAgain(requirements, session.proofs, at.context.arrivedAtMs);
+  const factors = await findFactorsToPrefer(at, requirements, session);
+  const reason = reasonToSignInAgain(requirements, session.proofs, at.context.arrivedAtMs, factors);
   const isSettled = reason !== "required acr" && session.signedInAtMs >= requestedAtMs;
   if (reason === undefined || isSettled) return undefined;
   return signInFor(at, pathOf(code), requiredAcr === undefined ? {} : { requiredAcr });
@@ -189,5 +191,6 @@ async function findLacking(
 function showResult({ context, request }: PageRequest, result: "allowed" | "denied"): Promise<Response> {
   const frame = frameOf(context, request);
   const { t } = frame;
-  return respondPage(<MessagePage frame={frame} title={t(`device.${result}Title`)} text={t(`device.${result}Text`)} />);
+  const view = { title: t(`device.${result}Title`), text: t(`device.${result}Text`) };
+  return respondPage(<MessagePage frame={frame} {...view} sign={result === "allowed" ? "done" : "ended"} />);
 }

@@ -1,17 +1,17 @@
 import type { Script } from "@edge-op/pages/assets";
 import { ClientMark } from "@edge-op/pages/client-mark";
+import { describePlace } from "@edge-op/pages/describe-values";
 import { Layout } from "@edge-op/pages/layout";
 import { accountName, displayName, Person } from "@edge-op/pages/person";
 import { formatUserCode } from "@edge-op/shared/codes/user-code";
+import type { Place } from "@edge-op/shared/http/asker";
 import type { Resource } from "@edge-op/shared/resources/resource";
-import type { Place } from "@edge-op/shared/sessions/user-sessions";
 import type { MappedAttribute } from "@edge-op/shared/users/attributes";
 import type { User } from "@edge-op/shared/users/user";
 import { AllowanceList } from "../consent/allowance-list.tsx";
 import type { DescribedDetail } from "../consent/describe-details.ts";
 import { codeFieldLength } from "../factors/app-setup.tsx";
 import { ClientLinks, type ClientPages } from "../pages/describe-client.tsx";
-import { describePlace } from "../pages/describe-values.ts";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import type { AuthTranslator } from "../pages/messages.ts";
 

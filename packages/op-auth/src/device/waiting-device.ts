@@ -1,9 +1,9 @@
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { isNumber, isText, listOf, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import type { WaitingDevice } from "@edge-op/shared/codes/device-code-rpc";
+import type { Place } from "@edge-op/shared/http/asker";
 import { log } from "@edge-op/shared/runtime/log";
 import { laneOf } from "@edge-op/shared/sessions/attempts";
-import type { Place } from "@edge-op/shared/sessions/user-sessions";
 import type { AuthorizationRequest, CodeRequest } from "../authorization/authorization-request.ts";
 import type { PageRequest } from "../pages/frame.ts";
 import { addressBuckets } from "../session/sign-in-limits.ts";

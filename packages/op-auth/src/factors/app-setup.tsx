@@ -107,7 +107,7 @@ export function SetupApp({ t, setupKey, form, isRefused }: SetupAppView) {
       </p>
       <form method="post" action={form.action}>
         <HiddenFields fields={form.fields} />
-        <CodeField id="code" label={t("factor.confirmCode")} invalid={invalid} />
+        <CodeField id="code" label={t("factor.confirmCode")} digits={totpDigits} invalid={invalid} />
         <div class="actions">
           <button type="submit" id="add-app">
             {t("factor.add")}
@@ -121,11 +121,15 @@ export function SetupApp({ t, setupKey, form, isRefused }: SetupAppView) {
 /** Of a field for a code: a sentence with it can be pasted. */
 export const codeFieldLength = 256;
 
-/** The field for a code of an app, or a mailed one. */
+export const totpDigits = 6;
+
+/** **The field for a code of an app, or a mailed one.** The script of every page sends its form when all digits are there (assets.ts). */
 export function CodeField(props: {
   readonly id: string;
   readonly label: string;
+  readonly digits: number;
   readonly invalid: Readonly<Record<string, string>>;
+  readonly autofocus?: boolean;
 }) {
   return (
     <>
@@ -134,9 +138,12 @@ export function CodeField(props: {
         id={props.id}
         name="code"
         type="text"
+        class="code-field"
         inputmode="numeric"
+        enterkeyhint="go"
         autocomplete="one-time-code"
-        autofocus
+        data-digits={props.digits}
+        autofocus={props.autofocus ?? true}
         required
         maxlength={codeFieldLength}
         {...props.invalid}

@@ -51,11 +51,6 @@ function PasskeyButton({ view, options }: { readonly view: SignInMethodView; rea
   const { t } = view;
   return (
     <>
-      {view.isAlternative && (
-        <p class="or" data-with-passkey hidden>
-          {t("passkey.or")}
-        </p>
-      )}
       {!view.isAlternative && <NoPasskeys t={t} />}
       <form method="post" action={view.form.action} data-passkey="get" data-options={options} hidden>
         <HiddenFields fields={view.form.fields} />

@@ -6,6 +6,20 @@ import type { AuthTranslator } from "../pages/messages.ts";
 import type { AuthEnv } from "../runtime/auth-env.ts";
 import { relyingParty, userHandle } from "./passkey-ceremony.ts";
 
+/** **Why a passkey was not used or created**, which the script of the page shows: its person closed the dialogue, or something failed. */
+export function PasskeyFailure(props: {
+  readonly t: AuthTranslator;
+  readonly text: string;
+  readonly kind?: "notUsed" | "notCreated";
+}) {
+  const cancelled = props.t(`passkey.${props.kind ?? "notUsed"}`);
+  return (
+    <p class="note bad" role="alert" data-passkey-failure={cancelled} hidden>
+      {props.text}
+    </p>
+  );
+}
+
 /** **Why a page offers no passkey**, in a browser without WebAuthn: the script shows it in place of the button. */
 export function NoPasskeys({ t }: { readonly t: AuthTranslator }) {
   return (

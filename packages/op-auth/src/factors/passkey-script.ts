@@ -19,6 +19,8 @@ const body = `
   const failure = document.querySelector("[data-passkey-failure]");
   const exists = document.querySelector("[data-passkey-exists]");
   const notice = document.querySelector("[data-notice]");
+  const failed = failure?.textContent;
+  const cancelled = failure?.dataset.passkeyFailure;
   let autofill;
 
   const bytes = (text) => Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (each) => each.charCodeAt(0));
@@ -63,10 +65,12 @@ const body = `
     event.preventDefault();
     autofill?.abort();
     button.disabled = true;
+    button.setAttribute("aria-busy", "true");
     show(null);
     ask("optional").catch((error) => {
+      if (failure) failure.textContent = error.name === "NotAllowedError" && cancelled || failed;
       if (error.name !== "AbortError") show(exists && error.name === "InvalidStateError" ? exists : failure);
-    }).then(() => { button.disabled = false; });
+    }).then(() => { button.disabled = false; button.removeAttribute("aria-busy"); });
   });
   form.hidden = false;
   reveal("[data-with-passkey]");

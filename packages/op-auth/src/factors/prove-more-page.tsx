@@ -1,4 +1,5 @@
 import { ClientMark } from "@edge-op/pages/client-mark";
+import { describeWait } from "@edge-op/pages/describe-values";
 import { Layout } from "@edge-op/pages/layout";
 import { displayName, Person } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
@@ -6,16 +7,18 @@ import { type Factors, findFactors } from "@edge-op/shared/users/factors";
 import type { User } from "@edge-op/shared/users/user";
 import type { Child } from "hono/jsx";
 import { describeClient } from "../pages/describe-client.tsx";
-import { describeWait } from "../pages/describe-values.ts";
 import { HiddenFields, invalidIf, OtherWays } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
-import type { AuthTranslator } from "../pages/messages.ts";
+import type { AuthKey, AuthTranslator } from "../pages/messages.ts";
+import { WhoHelps } from "../pages/who-helps.tsx";
 import { isRecovering } from "../step/second-factor.ts";
 import type { StepForm, StepPageRequest } from "../step/step.ts";
 import { findSubject, stepFrame } from "../step/step-request.ts";
-import { CodeField, codeFieldLength } from "./app-setup.tsx";
+import { CodeField, codeFieldLength, totpDigits } from "./app-setup.tsx";
 import { passkeyMethod } from "./passkey-method.tsx";
+import { PasskeyFailure } from "./passkey-parts.tsx";
 import { offeredDays } from "./remembered-device.ts";
+import type { CodeFault } from "./verify-code.ts";
 
 interface ProveMoreView {
   readonly form: StepForm;
@@ -24,9 +27,11 @@ interface ProveMoreView {
   readonly factors: Factors;
   readonly passkey: Child | undefined;
   readonly problem:
-    | { readonly kind: "refused"; readonly isPasskey: boolean }
+    | { readonly kind: "refused"; readonly fault: CodeFault | "passkey" }
     | { readonly kind: "throttled"; readonly seconds: number }
     | undefined;
+  /** A recovery code that was refused. */
+  readonly typed: string | undefined;
   /** 0: not offered. */
   readonly rememberDays: number;
   /** The person has proven their mailbox, and is about to set a new password. */
@@ -50,6 +55,7 @@ export async function showProveMore(at: StepPageRequest): Promise<Response> {
     client: authorization && (await describeClient(context, isolate, authorization.client)),
     passkey: factors.passkeys ? await passkeyMethod.render(at, { t, form, account: user, ...others }) : undefined,
     problem: problemOf(at),
+    typed: at.flow.problem !== undefined && "typed" in at.flow.problem ? at.flow.problem.typed : undefined,
     isRecovering: isRecovering(at.flow),
     rememberDays: offeredDays(at),
   };
@@ -62,8 +68,30 @@ export async function showProveMore(at: StepPageRequest): Promise<Response> {
   });
 }
 
+const faults = ["used", "old", "recoveryCode", "passkey"] as const;
+const refusals = {
+  wrong: "factor.refused",
+  used: "factor.refusedUsed",
+  old: "factor.refusedOld",
+  recoveryCode: "factor.refusedRecovery",
+  passkey: "factor.refusedPasskey",
+} as const;
+
+/** What the person is asked for: a factor, or after the proof of a mailbox what opens the account beside it. */
+function headOf({ factors, isRecovering }: ProveMoreView): { readonly title: AuthKey; readonly text: AuthKey } {
+  if (!isRecovering) return { title: "factor.title", text: "factor.text" };
+  if (factors.totp) return { title: "factor.title", text: "factor.recoverText" };
+  if (factors.recoveryCodes) return { title: "factor.recoverCodesTitle", text: "factor.recoverCodesText" };
+  return {
+    title: "factor.recoverOtherTitle",
+    text: factors.passkeys ? "factor.recoverPasskey" : "factor.recoverProvider",
+  };
+}
+
 function problemOf({ flow: { problem }, context }: StepPageRequest): ProveMoreView["problem"] {
-  if (problem?.kind === "refused") return { kind: "refused", isPasskey: problem.method === "passkey" };
+  if (problem?.kind === "refused") {
+    return { kind: "refused", fault: faults.find((each) => each === problem.method) ?? "wrong" };
+  }
   if (problem?.kind !== "throttled") return undefined;
   const seconds = Math.ceil((problem.untilMs - context.arrivedAtMs) / 1000);
   return seconds > 0 ? { kind: "throttled", seconds } : undefined;
@@ -71,33 +99,40 @@ function problemOf({ flow: { problem }, context }: StepPageRequest): ProveMoreVi
 
 function ProveMorePage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: ProveMoreView }) {
   const { t } = frame;
-  const { form, client, user, factors, passkey, problem, rememberDays, isRecovering } = view;
+  const { form, client, user, factors, passkey, problem, rememberDays, isRecovering, typed } = view;
   const hasCode = factors.totp || factors.recoveryCodes;
-  const isWrong = problem?.kind === "refused" && !problem.isPasskey;
-  const invalid = invalidIf(isWrong);
+  const isStuck = isRecovering && !hasCode;
+  const isWrong = problem?.kind === "refused" && problem.fault !== "passkey";
+  const isRecoveryCode = typed !== undefined;
   const name = displayName(user);
+  const head = headOf(view);
   return (
-    <Layout {...frame} title={t("factor.title")} scripts={passkey === undefined ? [] : passkeyMethod.scripts}>
+    <Layout {...frame} title={t(head.title)} scripts={passkey === undefined ? [] : passkeyMethod.scripts}>
       <div class="head">
         {client && <ClientMark name={client.name} logoUri={client.logoUri} />}
-        <h1>{t("factor.title")}</h1>
-        <p class="muted">{t(!isRecovering ? "factor.text" : hasCode ? "factor.recoverText" : "factor.recoverOther")}</p>
+        <h1>{t(head.title)}</h1>
+        <p class="muted">{t(head.text)}</p>
+        {isStuck && <WhoHelps frame={frame} text={t("factor.recoverLost")} />}
         <Person name={name} text={name} />
       </div>
       {problem && (
         <p class="note bad" role="alert" id="problem">
           {problem.kind === "throttled"
             ? frame.t("signIn.throttled", { wait: describeWait(frame.t.language, problem.seconds) })
-            : t(problem.isPasskey ? "factor.refusedPasskey" : "factor.refused")}
+            : t(refusals[problem.fault])}
         </p>
       )}
-      <p class="note bad" role="alert" data-passkey-failure hidden>
-        {t("factor.refusedPasskey")}
-      </p>
+      <PasskeyFailure t={t} text={t("factor.refusedPasskey")} />
       {factors.totp && (
         <form method="post" action={form.action}>
           <HiddenFields fields={form.fields} />
-          <CodeField id="code" label={t("factor.code")} invalid={invalid} />
+          <CodeField
+            id="code"
+            label={t("factor.code")}
+            digits={totpDigits}
+            invalid={invalidIf(isWrong && !isRecoveryCode)}
+            autofocus={!isRecoveryCode}
+          />
           <Remember t={t} id="remember" days={rememberDays} />
           <div class="actions">
             <button type="submit" id="confirm">
@@ -106,13 +141,34 @@ function ProveMorePage({ frame, view }: { readonly frame: AuthPageFrame; readonl
           </div>
         </form>
       )}
-      {factors.recoveryCodes && <RecoveryForm t={t} form={form} isOpen={!factors.totp} days={rememberDays} />}
+      {factors.recoveryCodes && (
+        <RecoveryForm
+          t={t}
+          form={form}
+          isOpen={!factors.totp || isRecoveryCode}
+          typed={typed}
+          isWrong={isWrong && isRecoveryCode}
+          days={rememberDays}
+        />
+      )}
       <div class="actions">
+        {passkey && hasCode && (
+          <p class="or" data-with-passkey hidden>
+            {t("passkey.or")}
+          </p>
+        )}
         {passkey}
         <OtherWays
           frame={frame}
           form={form}
-          ways={[{ name: "account", value: "other", id: "other-account", text: t("factor.other") }]}
+          ways={[
+            {
+              name: "account",
+              value: "other",
+              id: "other-account",
+              text: t(isStuck ? "factor.otherWay" : "factor.other"),
+            },
+          ]}
           canCancel={client !== undefined}
         />
       </div>
@@ -124,6 +180,8 @@ function RecoveryForm(props: {
   readonly t: AuthTranslator;
   readonly form: StepForm;
   readonly isOpen: boolean;
+  readonly typed: string | undefined;
+  readonly isWrong: boolean;
   readonly days: number;
 }) {
   const { t, form } = props;
@@ -131,7 +189,7 @@ function RecoveryForm(props: {
     <details class="top" open={props.isOpen}>
       <summary>{t("factor.recovery")}</summary>
       <form method="post" action={form.action}>
-        <HiddenFields fields={form.fields} />
+        <HiddenFields fields={{ ...form.fields, field: "recovery" }} />
         <label for="recovery-code">{t("factor.recoveryCode")}</label>
         <input
           id="recovery-code"
@@ -142,6 +200,9 @@ function RecoveryForm(props: {
           spellcheck={false}
           required
           maxlength={codeFieldLength}
+          value={props.typed ?? ""}
+          autofocus={props.typed !== undefined}
+          {...invalidIf(props.isWrong)}
         />
         <Remember t={t} id="remember-recovery" days={props.days} />
         <div class="actions">

@@ -3,7 +3,9 @@ import type { Form } from "@edge-op/shared/http/read-form";
 import { neededFactor, recoveryFactor } from "../step/second-factor.ts";
 import type { Step, StepInput, StepRequest, StepResult, StepState } from "../step/step.ts";
 import { findAllowed, findSubject } from "../step/step-request.ts";
+import { codeFieldLength } from "./app-setup.tsx";
 import { showProveMore } from "./prove-more-page.tsx";
+import { readRecoveryCode } from "./recovery-codes.ts";
 import { offeredDays, rememberDevice } from "./remembered-device.ts";
 import { verifyCode } from "./verify-code.ts";
 import { verifyPasskeySignIn } from "./verify-passkey-sign-in.ts";
@@ -43,13 +45,20 @@ async function submitProveMore(at: StepRequest, form: Form): Promise<StepResult>
   await isolate.revocation.confirmControl(context);
   const controlVersion = isolate.control.version ?? 0;
   const isPasskey = form.get("credential") !== undefined;
-  const verify = isPasskey ? verifyPasskeySignIn(at, form) : verifyCode(at, browser, sub, form.get("code") ?? "");
+  const code = form.get("code") ?? "";
+  const verify = isPasskey ? verifyPasskeySignIn(at, form) : verifyCode(at, browser, sub, code);
   const [result, allowed] = await Promise.all([verify, findAllowed(at, sub), at.person()]);
+  // A recovery code is long: its page keeps what was typed, in the field to which it belongs.
+  const isOfPaper = form.get("field") === "recovery" || readRecoveryCode(code) !== undefined;
+  const typed = isOfPaper ? code.slice(0, codeFieldLength) : undefined;
   if (result.kind === "throttled") {
-    return { kind: "again", problem: { kind: "throttled", untilMs: context.arrivedAtMs + result.seconds * 1000 } };
+    const untilMs = context.arrivedAtMs + result.seconds * 1000;
+    return { kind: "again", problem: { kind: "throttled", untilMs, typed } };
   }
-  if (result.kind === "refused" || result.proof.sub !== sub) {
-    return { kind: "again", problem: { kind: "refused", method: isPasskey ? "passkey" : "code" } };
+  if (result.kind === "refused" || result.kind === "suspended" || result.proof.sub !== sub) {
+    const fault = "fault" in result ? result.fault : "wrong";
+    const method = isPasskey ? "passkey" : isOfPaper && fault === "wrong" ? "recoveryCode" : fault;
+    return { kind: "again", problem: { kind: "refused", method, typed } };
   }
   const { proof, cookies } = result;
   const proofs = [{ ...proof, atMs: context.arrivedAtMs, controlVersion }];

@@ -6,19 +6,21 @@ import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-even
 import type { Form } from "@edge-op/shared/http/read-form";
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import type { User } from "@edge-op/shared/users/user";
-import type { Child } from "hono/jsx";
+import { verifiedAddress } from "@edge-op/shared/users/user-addresses";
 import { HiddenFields } from "../pages/form-parts.tsx";
-import type { AuthPageFrame } from "../pages/frame.ts";
 import { basisOf } from "../session/signed-in-person.ts";
 import { type Basis, writeAs } from "../session/write-as.ts";
 import type { Step, StepInput, StepPageRequest, StepRequest, StepResult, StepState } from "../step/step.ts";
 import { stepFrame } from "../step/step-request.ts";
 import { findCodesSet, saveRecoveryCodes } from "./factor-store.ts";
+import { passkeyScript } from "./passkey-script.ts";
+import { RecoveryCodeList, recoveryCodesScript } from "./recovery-code-list.tsx";
 import { makeRecoveryCodes, pageSecret, type RecoveryCodes } from "./recovery-codes.ts";
+import { addSecondPasskey, PasskeyFailure, secondPasskeyForm } from "./second-passkey.tsx";
 
 /**
- * **New recovery codes**, for a person who has just set up their first app or used a recovery code (NIST SP 800-63B-4 §4.2.1.1: a used code is
- * replaced). The person may decide to keep what they have.
+ * **New recovery codes**, for a person who has just set up their first app, used a recovery code (NIST SP 800-63B-4 §4.2.1.1: a used code is
+ * replaced), or signed in for the first time by a passkey that is their only way in. The person may decide to keep what they have.
  */
 export const recoveryCodesStep: Step = {
   name: "recovery-codes",
@@ -37,70 +39,63 @@ function recoveryCodesState({ flow, facts: { person } }: StepInput): StepState {
   return isDue ? { kind: "needed", error: "login_required" } : { kind: "done" };
 }
 
-/** **The page with new recovery codes.** They are stored when the person says that they have saved them. Cost: that of {@link pageCodes}. */
+/**
+ * **The page with new recovery codes.** They are stored when the person says that they have saved them. A person whose passkey is their only way in
+ * may add another passkey instead; recovery codes help them only beside a mailbox. Cost: that of {@link pageCodes}, and for a passkey 1 D1 call.
+ */
 async function showRecoveryCodes(at: StepPageRequest): Promise<Response> {
-  const { authorization, form, restart } = at;
+  const { authorization, form, restart, flow } = at;
   const made = await pageCodes(at);
   if (made === undefined) return redirect(restart);
   const frame = stepFrame(at);
   const { t } = frame;
-  const name = displayName(made.user);
+  const { user, codes, replaced, hasOnePasskey } = made;
+  const passkey = hasOnePasskey ? await secondPasskeyForm(at, user, frame) : undefined;
+  const isOffered = !hasOnePasskey || isMailable(at, user);
+  const title = t(hasOnePasskey ? "factor.onlyPasskeyTitle" : "factor.codesTitle");
+  const withoutPasskey = replaced === "" ? "factor.firstCodesText" : "factor.newCodesText";
+  const withPasskey = isOffered ? "factor.onlyPasskeyText" : "factor.onlyPasskeyNoMail";
+  const isRefused = flow.problem?.kind === "refused";
+  const name = displayName(user);
   const page = (
-    <Layout {...frame} title={t("factor.codesTitle")}>
+    <Layout
+      {...frame}
+      title={title}
+      scripts={[...(isOffered ? [recoveryCodesScript] : []), ...(passkey ? [passkeyScript] : [])]}
+    >
       <div class="head">
-        <h1>{t("factor.codesTitle")}</h1>
-        <p class="muted">{t(made.replaced === "" ? "factor.firstCodesText" : "factor.newCodesText")}</p>
+        <h1>{title}</h1>
+        <p class="muted">{t(hasOnePasskey ? withPasskey : withoutPasskey)}</p>
         <Person name={name} text={name} />
       </div>
-      <RecoveryCodeList frame={frame} username={made.user.username} codes={made.codes}>
-        <form method="post" action={form.action} class="actions">
+      {passkey && <PasskeyFailure frame={frame} isRefused={isRefused} />}
+      {isOffered && (
+        <RecoveryCodeList frame={frame} username={user.username} codes={codes}>
+          <form method="post" action={form.action} class="actions">
+            <HiddenFields fields={form.fields} />
+            <button type="submit" class="quiet" name="codes" value="saved" id="saved">
+              {t("factor.done")}
+            </button>
+          </form>
+        </RecoveryCodeList>
+      )}
+      <div class="actions">
+        {passkey}
+        <form method="post" action={form.action}>
           <HiddenFields fields={form.fields} />
-          <button type="submit" class="quiet" name="codes" value="saved" id="saved">
-            {t("factor.done")}
-          </button>
           <button type="submit" class="plain" name="codes" value="later" id="later">
-            {t(made.replaced === "" ? "factor.withoutCodes" : "factor.keepCodes")}
+            {t(hasOnePasskey ? "factor.notNow" : replaced === "" ? "factor.withoutCodes" : "factor.keepCodes")}
           </button>
         </form>
-      </RecoveryCodeList>
+      </div>
     </Layout>
   );
-  return respondPage(page, { formLeaves: authorization !== undefined });
+  return respondPage(page, { status: isRefused ? 400 : 200, formLeaves: authorization !== undefined });
 }
 
-interface Props {
-  readonly frame: AuthPageFrame;
-  /** Whose codes they are, for the file. */
-  readonly username: string;
-  readonly codes: readonly string[];
-  /** How the person goes on. */
-  readonly children?: Child;
-}
-
-/** **New recovery codes**, with a link that saves them as a file. */
-export function RecoveryCodeList({ frame, username, codes, children }: Props) {
-  const { t } = frame;
-  const text = [`${frame.branding.name} · ${username}`, t("factor.codesTitle"), "", ...codes, ""].join("\n");
-  return (
-    <>
-      <ul class="codes" id="codes">
-        {codes.map((code) => (
-          <li>{code}</li>
-        ))}
-      </ul>
-      <div class="actions">
-        <a
-          class="button"
-          id="download"
-          download="recovery-codes.txt"
-          href={`data:text/plain;charset=utf-8,${encodeURIComponent(text)}`}
-        >
-          {t("factor.download")}
-        </a>
-        {children}
-      </div>
-    </>
-  );
+/** Codes let a person without a password back in beside the proof of their mailbox. */
+function isMailable({ context }: StepRequest, { claims }: User): boolean {
+  return context.settings.mailProvider !== "off" && verifiedAddress(claims) !== undefined;
 }
 
 interface PageCodes extends RecoveryCodes {
@@ -109,6 +104,7 @@ interface PageCodes extends RecoveryCodes {
   readonly setId: string;
   /** The set that they replace. */
   readonly replaced: string;
+  readonly hasOnePasskey: boolean;
 }
 
 /**
@@ -122,22 +118,27 @@ async function pageCodes(at: StepRequest): Promise<PageCodes | undefined> {
   if (person === undefined || newCodes === undefined || newCodes.sub !== person.user.sub) return undefined;
   const { user } = person;
   const { sub } = user;
-  const { replaced } = newCodes;
+  const { replaced, hasOnePasskey = false } = newCodes;
   if ((await findCodesSet(context.env.DB, sub)) !== replaced) return undefined;
   const codes = await makeRecoveryCodes(sub, (index) =>
     pageSecret(context.env, browser, { purpose: `recovery code ${index}`, id: flow.fid, of: sub }),
   );
   const setId = encodeBase64Url((await sha256(`recovery codes\n${sub}\n${flow.fid}`)).slice(0, 16));
-  return { ...codes, user, basis: basisOf(person), setId, replaced };
+  return { ...codes, user, basis: basisOf(person), setId, replaced, hasOnePasskey };
 }
 
 /**
- * **Stores the codes of the page**, in place of those from before, or leaves everything as it is. A repeated form changes nothing. Cost: 1 D1 call,
- * then 1 beside the calls that follow, and tell-person.ts.
+ * **Stores the codes of the page**, in place of those from before, or another passkey, or leaves everything as it is. A repeated form changes
+ * nothing. Cost: 1 D1 call, then 1 beside the calls that follow, and tell-person.ts.
  */
 async function submitRecoveryCodes(at: StepRequest, form: Form): Promise<StepResult> {
   const { context } = at;
   const done = { kind: "done", marks: { newCodes: undefined } } as const;
+  const credential = form.get("credential");
+  if (credential !== undefined) {
+    const isAdded = await addSecondPasskey(at, credential);
+    return isAdded ? done : { kind: "again", problem: { kind: "refused", method: "passkey" } };
+  }
   if (form.get("codes") !== "saved") return done;
   const made = await pageCodes(at);
   if (made === undefined) return done;

@@ -45,6 +45,27 @@ export async function matchTotp(
   return codes.find((each) => each.code === code && each.step > lastStep)?.step;
 }
 
+/** Steps before those that are accepted, of which it is told that the phone's clock is behind. */
+const longAgo = 20;
+
+/**
+ * **Why a code of this app was not accepted**: `used`, or `old`, when the phone's clock is behind. Nothing is told of codes of the future: whoever
+ * guessed one could use it when its time comes.
+ */
+export async function explainTotp(
+  secret: Uint8Array<ArrayBuffer>,
+  code: string,
+  { nowMs, lastStep }: { readonly nowMs: number; readonly lastStep: number },
+): Promise<"used" | "old" | undefined> {
+  const newest = totpStep(nowMs) + tolerance;
+  const steps = Array.from({ length: 2 * tolerance + 1 + longAgo }, (_, index) => newest - index);
+  const codes = await Promise.all(steps.map((step) => totpCode(secret, step)));
+  const step = steps.find((_, index) => codes[index] === code);
+  if (step === undefined) return undefined;
+  if (step < totpStep(nowMs) - tolerance) return "old";
+  return step <= lastStep ? "used" : undefined;
+}
+
 /**
  * The URI of a key for apps.
  *

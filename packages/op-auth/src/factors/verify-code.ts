@@ -14,7 +14,7 @@ import { isKnownBrowser, rememberBrowser, type WayIn } from "../session/known-br
 import { type Bucket, type ReservedAttempt, reserveAttempt } from "../session/sign-in-limits.ts";
 import { readStoredFactors, type StoredFactors, spendRecoveryCode, spendTotp, type TotpRow } from "./factor-store.ts";
 import { findRecoveryCode, readRecoveryCode } from "./recovery-codes.ts";
-import { matchTotp, readTotpCode } from "./totp.ts";
+import { explainTotp, matchTotp, readTotpCode } from "./totp.ts";
 
 export type CodeResult =
   | {
@@ -23,8 +23,11 @@ export type CodeResult =
       readonly cookies: readonly string[];
       readonly epoch: number;
     }
-  | { readonly kind: "refused" }
+  | { readonly kind: "refused"; readonly fault: CodeFault }
   | { readonly kind: "throttled"; readonly seconds: number };
+
+/** Why a code was not accepted: one of an app that was `used` or is `old`, a `recoveryCode`, or any other text. */
+export type CodeFault = "wrong" | "used" | "old" | "recoveryCode";
 
 /** A code that fits, before it is spent. */
 interface Match {
@@ -34,8 +37,8 @@ interface Match {
 }
 
 /**
- * **Verifies a code of a person who has proven something else**: six digits of an app, or a recovery code, in the field of either. Every code that is
- * not accepted has the same result: one that is wrong, was used before, or belongs to a factor that the person does not have. Cost: 1 object call and
+ * **Verifies a code of a person who has proven something else**: six digits of an app, or a recovery code, in the field of either. A code that is
+ * not accepted says what its person can do about it: nothing that helps to guess another one. Cost: 1 object call and
  * 1 D1 call in parallel, then 1 D1 call that spends the code. A correct attempt is released in the background; a wrong one costs 1 object call more,
  * and a recovery code tell-person.ts.
  */
@@ -49,11 +52,15 @@ export async function verifyCode(at: PageRequest, browser: Browser, sub: string,
     await attempt.recordThrottled({ sub });
     return { kind: "throttled", seconds: attempt.retryAfterSeconds };
   }
-  const match = stored?.status === "active" ? await findMatch(context, sub, stored, typed) : undefined;
-  const isSpent = match !== undefined && (await match.spend());
-  if (stored === undefined || match === undefined || !isSpent) {
-    await attempt.recordFailure({ sub }, match === undefined ? "wrong code" : "code used before");
-    return { kind: "refused" };
+  const match: Match | CodeFault = stored?.status === "active" ? await findMatch(context, sub, stored, typed) : "wrong";
+  const isSpent = typeof match !== "string" && (await match.spend());
+  if (stored === undefined || typeof match === "string" || !isSpent) {
+    const fault = typeof match === "string" ? match : match.method === "totp" ? "used" : "recoveryCode";
+    await attempt.recordFailure(
+      { sub },
+      typeof match === "string" && match !== "used" ? "wrong code" : "code used before",
+    );
+    return { kind: "refused", fault };
   }
   context.waitUntil(attempt.release());
   return {
@@ -69,16 +76,17 @@ async function findMatch(
   sub: string,
   { apps, codes }: StoredFactors,
   typed: string,
-): Promise<Match | undefined> {
+): Promise<Match | CodeFault> {
   const code = readRecoveryCode(typed);
   const ofApp = code === undefined ? readTotpCode(typed) : undefined;
   if (ofApp !== undefined) {
     const found = await Promise.all(apps.map((app) => matchApp(context, sub, app, ofApp)));
-    return found.find((each) => each !== undefined);
+    const match = found.find((each) => typeof each === "object");
+    return match ?? found.find((each) => each !== undefined && each !== "wrong") ?? "wrong";
   }
-  if (code === undefined || codes === undefined) return undefined;
-  const index = await findRecoveryCode(sub, codes.hashes, code);
-  if (index === undefined) return undefined;
+  if (code === undefined) return "wrong";
+  const index = codes && (await findRecoveryCode(sub, codes.hashes, code));
+  if (codes === undefined || index === undefined) return "recoveryCode";
   const { set_id: setId } = codes;
   const spend = async () => {
     const used = { action: "recovery_codes.used", target: setId, actor: sub };
@@ -97,15 +105,16 @@ async function matchApp(
   sub: string,
   { factor_id: factorId, secret: sealed, last_step: lastStep }: TotpRow,
   code: string,
-): Promise<Match | undefined> {
+): Promise<Match | CodeFault> {
   const { env, arrivedAtMs: atMs, requestId } = context;
   const secret = decodeBase64Url((await openSealed(env, "factor-seal", sealed, factorSeal(sub, factorId))) ?? "");
   if (secret === undefined || secret.length === 0) {
     log("factor-not-opened", { sub, requestId });
-    return undefined;
+    return "wrong";
   }
-  const step = await matchTotp(secret, code, { nowMs: atMs, lastStep });
-  if (step === undefined) return undefined;
+  const now = { nowMs: atMs, lastStep };
+  const step = await matchTotp(secret, code, now);
+  if (step === undefined) return (await explainTotp(secret, code, now)) ?? "wrong";
   return { method: "totp", credential: factorId, spend: () => spendTotp(env.DB, { sub, factorId, step, atMs }) };
 }
 

@@ -36,7 +36,8 @@ export async function verifyPasskeySignIn(at: StepRequest, form: Form): Promise<
   if (passkey === undefined || use === undefined || passkey.status !== "active") {
     const seconds = await attempt.countWrong(passkey?.sub, reasonOf(passkey, use !== undefined));
     if (seconds !== undefined) return { kind: "throttled", seconds };
-    // If the account is suspended or the signature does not verify, the authenticator must not forget the passkey.
+    if (use !== undefined && passkey !== undefined) return { kind: "suspended" };
+    // If the signature does not verify, the authenticator must not forget the passkey.
     return { kind: "refused", unknownCredential: passkey === undefined ? unknownId(credential) : undefined };
   }
   context.waitUntil(attempt.release());
@@ -47,6 +48,11 @@ export async function verifyPasskeySignIn(at: StepRequest, form: Form): Promise<
     cookies: [await rememberBrowser(context, request, browser, passkeyWayIn(credentialId))],
     allowed,
     terms: { version: terms },
+    // Later sign-ins by it say nothing: the account page does.
+    marks:
+      passkey.isOnlyWayIn && passkey.lastUsedAtMs === undefined
+        ? { newCodes: { sub, replaced: "", hasOnePasskey: true } }
+        : {},
     write: () => recordPasskeyUse(context.env.DB, credentialId, { ...use, atMs: context.arrivedAtMs }),
   };
 }

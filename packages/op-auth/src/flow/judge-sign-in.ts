@@ -10,10 +10,10 @@ import {
   UnusableResult,
 } from "@edge-op/shared/hooks/call-hook";
 import { hookClientOf, hookUserOf } from "@edge-op/shared/hooks/find-hook-claims";
+import { placeOf } from "@edge-op/shared/http/asker";
 import { clientAddress } from "@edge-op/shared/http/client-address";
 import type { Proof, RefusedSignIn, Session } from "@edge-op/shared/sessions/session-rpc";
 import type { PageRequest } from "../pages/frame.ts";
-import { placeOf } from "../session/describe-device.ts";
 import { logRefusedSignIn } from "../session/sign-in-limits.ts";
 import type { Flow } from "../step/flow.ts";
 import { newFlow } from "../step/sealed-flow.ts";

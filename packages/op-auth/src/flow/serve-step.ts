@@ -1,4 +1,6 @@
 import { formToken, requireFormToken } from "@edge-op/pages/form-token";
+import { languageCookie } from "@edge-op/pages/language-endpoint";
+import { findLanguage, type Language } from "@edge-op/pages/languages";
 import { redirect, withCookies } from "@edge-op/pages/respond-page";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { isFapi } from "@edge-op/shared/clients/security-profile";
@@ -8,12 +10,14 @@ import { checkRequest } from "../authorization/check-request.ts";
 import { sendRefusal } from "../authorization/refuse-to-client.ts";
 import { checkResponseTarget } from "../authorization/response-target.ts";
 import { areParametersKept, openParameters } from "../authorization/stored-parameters.ts";
+import { loginStart } from "../pages/describe-client.tsx";
 import type { PageRequest } from "../pages/frame.ts";
+import type { ShownError } from "../pages/serve-page.tsx";
 import { decidePerson, type SignedInPerson } from "../session/signed-in-person.ts";
 import { WriteRefused } from "../session/write-as.ts";
-import { type Flow, type Marks, pendingProofs } from "../step/flow.ts";
+import { type Flow, pendingProofs } from "../step/flow.ts";
 import { expired, newFlow, type OpenFlow, openFlow, pathOf } from "../step/sealed-flow.ts";
-import type { Step, StepName, StepRequest, StepResult } from "../step/step.ts";
+import type { Step, StepRequest, StepResult } from "../step/step.ts";
 import { localesOf } from "../step/step-request.ts";
 import { type FoundNext, findNext } from "./find-next.ts";
 import { readClient, readingAhead } from "./flow-client.ts";
@@ -22,6 +26,9 @@ import { accountPolicy, authorizationPolicy, withDemand } from "./policy.ts";
 import { signInAgain } from "./position.ts";
 import { proceed } from "./proceed.ts";
 
+/** Of a name or an address that a flow keeps, in characters. */
+const longestTyped = 256;
+
 /**
  * **`GET /flow/{step}`**: the page of a step. It decides nothing and can be loaded again. A page for a signed-in person sends anyone else to the
  * begin of the flow, and one of a step that writes leads to the step that is next. Cost: that of the page; for a step that writes beside it that of
@@ -29,7 +36,7 @@ import { proceed } from "./proceed.ts";
  * for the consent page.
  */
 export async function showStep(at: PageRequest, step: Step): Promise<Response> {
-  const opened = await openLive(at, flowParameter(at));
+  const opened = atPage(await openLive(at, flowParameter(at)), step);
   const open = await readStep(at, opened);
   const { flow, browser } = opened;
   if (step.isForPerson && !(await mayBeAt(open, step))) {
@@ -42,6 +49,12 @@ export async function showStep(at: PageRequest, step: Step): Promise<Response> {
   if (!step.writes) return show();
   const [found, page] = await Promise.all([findNext(open), show()]);
   return isNext(found, step) ? page : redirect(await pathToNext(at, opened, found));
+}
+
+/** A link from another page, or a typed address, keeps no problem. The previous release seals flows without the page of their problem. */
+function atPage({ flow, browser }: OpenFlow, { name }: Step): OpenFlow {
+  const isForeign = flow.problemAt !== undefined && flow.problemAt !== name;
+  return { flow: isForeign ? { ...flow, problem: undefined } : flow, browser };
 }
 
 function isNext({ next }: FoundNext, step: Step): boolean {
@@ -64,19 +77,36 @@ function pathToNext(at: PageRequest, { flow, browser }: OpenFlow, { next, whom }
  */
 export async function submitStep(at: PageRequest, step: Step): Promise<Response> {
   const form = readForm(at.request);
-  const opened = await openLive(at, form.get("f") ?? flowParameter(at));
+  const opened = atPage(await openLive(at, form.get("f") ?? flowParameter(at)), step);
   const open = await readStep(at, opened);
   const { flow, browser } = opened;
   if (step.isForPerson && !(await mayBeAt(open, step))) {
     return redirect(await pathOf(at, flow, browser, "restart"));
   }
   await requireFormToken(at.context, await tokenPurpose(open, step), browser.id, form.get("form_token"));
+  const language = findLanguage(form.get("language") ?? "");
+  if (language !== undefined) return inLanguage(at, step, opened, form, language);
   try {
     return await judgeForm(at, step, open, form);
   } catch (error) {
     if (!(error instanceof WriteRefused)) throw error;
     return signInAgain(at, flow, browser, { kind: "cut off" });
   }
+}
+
+/** The same page in another language, with what was typed. */
+async function inLanguage(
+  at: PageRequest,
+  step: Step,
+  { flow, browser }: OpenFlow,
+  form: Form,
+  language: Language,
+): Promise<Response> {
+  const typed = form.get("username") ?? form.get("address") ?? flow.typed;
+  const typedName = form.get("name") ?? flow.marks.typedName;
+  const marks = { ...flow.marks, typedName: typedName?.slice(0, longestTyped) };
+  const path = await pathOf(at, { ...flow, marks, typed: typed?.trim().slice(0, longestTyped) }, browser, step.name);
+  return redirect(path, [browser.setCookie, languageCookie(at.context, language)]);
 }
 
 async function judgeForm(at: PageRequest, step: Step, open: StepRequest, form: Form): Promise<Response> {
@@ -110,7 +140,7 @@ async function judgeBefore(
   }
 }
 
-const withoutClient: readonly StepName[] = ["recovery-codes", "terms"];
+const withoutClient: readonly Step["name"][] = ["recovery-codes", "terms"];
 
 /** A page for a person needs one, in whose session all proofs are; most need a client too. */
 async function mayBeAt({ flow, person, authorization }: StepRequest, { name }: Step): Promise<boolean> {
@@ -145,11 +175,11 @@ async function responseAfter(at: PageRequest, step: Step, open: StepRequest, res
       return redirect(await pathOf(at, { ...flow, marks, problem, typed }, browser, step.name));
     }
     case "go to":
-      return redirect(await pathOf(at, await flowAt(at, flow, result.step, result.marks), browser, result.step));
+      return redirect(await pathOf(at, await flowAt(at, flow, result), browser, result.step));
     case "refuse":
       return refuse(at, open, new OAuthError(result.code, result.reason));
     case "done": {
-      const { proofs = [], marks, isAnew = false } = result;
+      const { proofs = [], marks, typed, isAnew = false } = result;
       const foreign = proofs.find(({ method }) => !step.methods.includes(method));
       if (foreign !== undefined) throw new Error(`the step ${step.name} added a proof by ${foreign.method}`);
       const added: Flow = {
@@ -157,7 +187,7 @@ async function responseAfter(at: PageRequest, step: Step, open: StepRequest, res
         proofs: [...(isAnew ? [] : flow.proofs.filter(({ sub }) => isAbout(proofs, sub))), ...proofs],
         marks: { ...flow.marks, ...marks },
         problem: undefined,
-        typed: undefined,
+        typed,
       };
       // Only a step that has read the person has one to pass on.
       const person = !isAnew && (step.isForPerson || proofs.length > 0) ? await open.person() : undefined;
@@ -172,10 +202,14 @@ function isAbout(added: Flow["proofs"], sub: string): boolean {
 }
 
 /** The flow at another step. A flow that has opened a session signs in again only as a new one, without proofs. */
-async function flowAt(at: PageRequest, flow: Flow, step: StepName, marks: Marks = {}): Promise<Flow> {
+async function flowAt(
+  at: PageRequest,
+  flow: Flow,
+  { step, marks, typed = flow.typed }: Extract<StepResult, { readonly kind: "go to" }>,
+): Promise<Flow> {
   const all = { ...flow.marks, ...marks };
-  if (flow.isOpened && (step === "sign-in" || step === "recover")) return newFlow(at, flow.purpose, all);
-  return { ...flow, marks: all, problem: undefined };
+  const isAnew = flow.isOpened && (step === "sign-in" || step === "recover");
+  return { ...(isAnew ? await newFlow(at, flow.purpose, all) : flow), marks: all, typed, problem: undefined };
 }
 
 /** Sends a refusal to the client, for example because the person cancelled. */
@@ -197,8 +231,9 @@ async function refuse(at: PageRequest, { flow }: StepRequest, refusal: OAuthErro
  */
 export async function restartFlow(at: PageRequest): Promise<Response> {
   const { context, isolate } = at;
-  const { flow, browser } = await openFlow(at, flowParameter(at));
+  const { flow, browser, age } = await openFlow(at, flowParameter(at));
   const { purpose } = flow;
+  if (age === "over") throw await leadingOn(at, flow, expired("flow-expired"));
   if (purpose.kind === "account") return redirect(purpose.path);
   const { pushedId } = purpose;
   if (pushedId !== undefined) {
@@ -207,7 +242,7 @@ export async function restartFlow(at: PageRequest): Promise<Response> {
     const isUsable = isFapi(context.settings, client)
       ? (await openParameters(context, isolate, kind, pushedId)) !== undefined
       : await areParametersKept(context, isolate, kind, pushedId);
-    if (!isUsable) throw expired("pushed-request-spent");
+    if (!isUsable) throw await leadingOn(at, flow, expired("pushed-request-spent"));
   }
   return proceed(at, { flow: await newFlow(at, purpose), browser });
 }
@@ -218,19 +253,24 @@ function flowParameter({ request }: PageRequest): string | undefined {
 
 /** The flow of a page, if it has not expired. The error of an expired one leads to a new flow. */
 async function openLive(at: PageRequest, f: string | undefined): Promise<OpenFlow> {
-  const { isExpired, flow, browser } = await openFlow(at, f);
-  if (!isExpired) return { flow, browser };
-  const error = expired("flow-expired");
-  const { purpose } = flow;
-  error.uiLocales = localesOf(purpose);
+  const { age, flow, browser } = await openFlow(at, f);
+  if (age === "live") return { flow, browser };
+  const restart = age === "over" ? undefined : await pathOf(at, { ...flow, problem: undefined }, browser, "restart");
+  throw await leadingOn(at, flow, expired("flow-expired"), restart);
+}
+
+/** An error with the way on: the same request anew, or a new one at the application, if that is where it can begin. */
+async function leadingOn(at: PageRequest, { purpose }: Flow, error: ShownError, restart?: string): Promise<ShownError> {
   const { context, isolate } = at;
+  error.uiLocales = localesOf(purpose);
   const client =
     purpose.kind === "account"
       ? undefined
       : await settle(context, isolate, async () => (await readClient(at, purpose)).client, readingAhead(at, purpose));
-  const href = await pathOf(at, { ...flow, problem: undefined }, browser, "restart");
-  error.next = { href, client: client && (client.metadata.client_name ?? client.clientId) };
-  throw error;
+  const href = restart ?? (client && loginStart(context.settings, client));
+  const name = client && (client.metadata.client_name ?? client.clientId);
+  if (href !== undefined) error.next = { href, client: name, isOver: restart === undefined };
+  return error;
 }
 
 /** Reads what a step decides by: the client and its request as they are now, and the policy. */

@@ -1,6 +1,7 @@
 import { clientMark } from "@edge-op/pages/client-mark";
 import type { Client } from "@edge-op/shared/clients/client";
 import { ownLogoUrl } from "@edge-op/shared/clients/client-logos";
+import type { Settings } from "@edge-op/shared/config/settings";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthIsolate } from "../runtime/isolate.ts";
 import type { AuthTranslator } from "./messages.ts";
@@ -15,6 +16,18 @@ export async function describeClient(context: RequestContext<unknown>, isolate: 
   if (url === undefined) return mark;
   const found = await isolate.logos.find(context, url);
   return { ...mark, logoUri: found.kind === "document" ? found.value.dataUrl : undefined };
+}
+
+/**
+ * **The URL at which a person starts a login at a client (OIDC Core §4)**: its own, with this provider as `iss`. A `target_link_uri` is one that the
+ * client has registered in the URL's query. `login_hint` is omitted, because it would tell the client who is signed in here before they agree.
+ */
+export function loginStart({ issuer }: Settings, { status, metadata }: Client): string | undefined {
+  const { initiate_login_uri: uri } = metadata;
+  if (uri === undefined || status !== "active") return undefined;
+  const url = new URL(uri);
+  url.searchParams.set("iss", issuer);
+  return url.href;
 }
 
 /** The pages of a client that people may read before they sign in or decide. */

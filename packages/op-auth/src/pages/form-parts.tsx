@@ -24,25 +24,37 @@ export interface OtherWay {
   readonly text: string;
 }
 
-/** **The plain buttons below the forms of a step**: other ways to go on (`undefined`: not offered), then one that cancels. */
+/**
+ * **The buttons below the forms of a step**: other ways to go on (`undefined`: not offered), then one that cancels. With `formId` they are buttons of
+ * that form, whose endpoint keeps what was typed in it.
+ */
 export function OtherWays(props: {
   readonly frame: AuthPageFrame;
   readonly form: { readonly action: string; readonly fields: Readonly<Record<string, string>> };
   readonly ways?: readonly (OtherWay | undefined)[];
   readonly canCancel: boolean;
+  readonly formId?: string | undefined;
 }) {
-  const { frame, form, ways = [], canCancel } = props;
+  const { frame, form, ways = [], canCancel, formId } = props;
   const cancel = canCancel ? { name: "cancel", value: "1", id: "cancel", text: frame.t("flow.cancel") } : undefined;
   const offered = [...ways, cancel].filter((way) => way !== undefined);
   if (offered.length === 0) return null;
+  const buttons = offered.map((way) => <WayButton way={way} formId={formId} />);
+  if (formId !== undefined) return <div class="ways">{buttons}</div>;
   return (
-    <form method="post" action={form.action}>
+    <form method="post" action={form.action} class="ways">
       <HiddenFields fields={form.fields} />
-      {offered.map(({ name, value, id, text }) => (
-        <button type="submit" class="plain" name={name} value={value} id={id}>
-          {text}
-        </button>
-      ))}
+      {buttons}
     </form>
+  );
+}
+
+/** A button that leads elsewhere, whatever the fields of its form contain. */
+export function WayButton({ way, formId }: { readonly way: OtherWay; readonly formId?: string | undefined }) {
+  const { name, value, id, text } = way;
+  return (
+    <button type="submit" class="link" name={name} value={value} id={id} form={formId} formnovalidate>
+      {text}
+    </button>
   );
 }

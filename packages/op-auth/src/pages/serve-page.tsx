@@ -93,7 +93,8 @@ function describe(
   const { next } = error;
   if (next === undefined) return { text: t("error.expired"), code, description, link };
   const continuing = next.client === undefined ? t("flow.continue") : t("flow.continueTo", { client: next.client });
-  return { text: t("flow.expiredText"), code, description, link: { href: next.href, text: continuing } };
+  const text = t(next.isOver ? "error.expired" : "flow.expiredText");
+  return { text, code, description, link: { href: next.href, text: continuing } };
 }
 
 /** Where a person goes on whose form is of another sign-in: their request begins again, without its proofs. */
@@ -105,8 +106,8 @@ function pathAgain(request: ReceivedRequest): string {
 
 /** **A refusal that concerns the person alone**: a page that has expired or was used. It is shown, and never sent to the client. */
 export class ShownError extends OAuthError {
-  /** Where the person can go on; `client` is the name of the application, if one waits for them. */
-  next: { readonly href: string; readonly client: string | undefined } | undefined;
+  /** Where the person can go on; `client` is the name of the application, if one waits for them; `isOver`: they begin again there. */
+  next: { readonly href: string; readonly client: string | undefined; readonly isOver: boolean } | undefined;
   /** The `ui_locales` of what the person was doing. */
   uiLocales: readonly string[] | undefined;
 }

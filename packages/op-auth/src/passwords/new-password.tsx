@@ -1,5 +1,6 @@
+import { describeWait } from "@edge-op/pages/describe-values";
 import { mostPasswordCharacters, type PasswordFault } from "@edge-op/shared/secrets/password-policy";
-import { describeWait } from "../pages/describe-values.ts";
+import type { Child } from "hono/jsx";
 import { invalidIf } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import type { AuthTranslator } from "../pages/messages.ts";
@@ -15,26 +16,35 @@ export function NewPassword({
   min,
   label,
   isInvalid,
+  children,
+  autofocus = false,
 }: {
   readonly id: "new" | "repeat";
   readonly min: number;
   readonly label: string;
   readonly isInvalid: boolean;
+  /** A button inside the field. */
+  readonly children?: Child;
+  readonly autofocus?: boolean;
 }) {
   return (
     <>
       <label for={id}>{label}</label>
-      <input
-        id={id}
-        name={id}
-        type="password"
-        autocomplete="new-password"
-        required
-        minlength={min}
-        maxlength={1024}
-        {...(id === "new" ? { "aria-describedby": "new-hint" } : {})}
-        {...invalidIf(isInvalid)}
-      />
+      <div class={children === undefined ? "" : "secret-field"}>
+        <input
+          id={id}
+          name={id}
+          type="password"
+          autocomplete="new-password"
+          required
+          minlength={min}
+          maxlength={1024}
+          autofocus={autofocus}
+          {...(id === "new" ? { "aria-describedby": "new-hint" } : {})}
+          {...invalidIf(isInvalid)}
+        />
+        {children}
+      </div>
     </>
   );
 }
@@ -53,11 +63,14 @@ export function describeProblem(frame: AuthPageFrame, problem: PasswordProblem, 
   }
 }
 
-/** **A button that shows the passwords of its form as text** (NIST SP 800-63B-4 §3.1.1.2). Hidden without the script of every page (assets.ts). */
+/**
+ * **A button that shows the passwords of its form as text** (NIST SP 800-63B-4 §3.1.1.2): in a `secret-field` short and inside the field. Hidden
+ * without the script of every page (assets.ts).
+ */
 export function ShowPassword({ t }: { readonly t: AuthTranslator }) {
   return (
-    <button type="button" class="link" data-show hidden aria-pressed="false">
-      {t("password.show")}
+    <button type="button" class="link" data-show hidden aria-pressed="false" aria-label={t("password.show")}>
+      {t("password.showShort")}
     </button>
   );
 }

@@ -3,14 +3,15 @@ import { HiddenFields, invalidIf } from "../pages/form-parts.tsx";
 import type { SignInMethod, SignInMethodView } from "../step/sign-in-method.ts";
 import { leaveByDomain } from "../upstream/discovery.ts";
 import { ShowPassword } from "./new-password.tsx";
-import { verifyPasswordSignIn } from "./verify-password-sign-in.ts";
+import { readUsername, verifyPasswordSignIn } from "./verify-password-sign-in.ts";
 
 /** **Sign-in by username and password.** The username field also offers passkeys by autofill. */
 export const passwordMethod: SignInMethod = {
   name: "password",
   proofMethods: ["password", "temporaryPassword"],
   acrValues: acrValuesOf("password"),
-  field: "password",
+  // An empty field is none, and an address that leads to a provider needs no password.
+  field: "username",
   scripts: [],
   placement: "fields",
   async render({ context, isolate }, view) {
@@ -18,27 +19,31 @@ export const passwordMethod: SignInMethod = {
     return <PasswordForm {...view} isRequired={active.every(({ document }) => document.discovery === "off")} />;
   },
   async verify(at, form) {
-    const typed = form.get("username") ?? "";
+    const typed = readUsername(form);
     const isOffered = (form.get("password") ?? "") === "";
-    return (await leaveByDomain(at, form, { typed, isOffered })) ?? verifyPasswordSignIn(at, form);
+    return (await leaveByDomain(at, { typed, isOffered })) ?? verifyPasswordSignIn(at, form);
   },
 };
 
 /** `isRequired`: no address leads to an upstream provider, for which a person types no password. */
 function PasswordForm(props: SignInMethodView & { readonly isRequired: boolean }) {
-  const { t, form, account, username: typed, isRefused, isRequired } = props;
+  const { t, form, formId, forgotten, account, username: typed, isRefused, isRequired } = props;
   const username = account?.username ?? typed;
   const invalid = invalidIf(isRefused);
   return (
-    <form method="post" action={form.action}>
+    <form method="post" action={form.action} id={formId} class="credentials">
       <HiddenFields fields={form.fields} />
       <label for="username">{t("signIn.username")}</label>
       <input
         id="username"
         name="username"
         type="text"
+        inputmode="email"
+        dir="auto"
+        enterkeyhint="next"
         autocomplete="username webauthn"
         autocapitalize="none"
+        autocorrect="off"
         spellcheck={false}
         required
         maxlength={256}
@@ -48,22 +53,25 @@ function PasswordForm(props: SignInMethodView & { readonly isRequired: boolean }
         {...invalid}
       />
       <label for="password">{t("signIn.password")}</label>
-      <input
-        id="password"
-        name="password"
-        type="password"
-        autocomplete="current-password"
-        required={isRequired}
-        maxlength={1024}
-        autofocus={Boolean(username)}
-        {...invalid}
-      />
-      <ShowPassword t={t} />
-      <div class="actions">
-        <button type="submit" id="sign-in">
-          {t("signIn.submit")}
-        </button>
+      <div class="secret-field">
+        <input
+          id="password"
+          name="password"
+          type="password"
+          enterkeyhint="go"
+          autocomplete="current-password"
+          required={isRequired}
+          maxlength={1024}
+          autofocus={Boolean(username)}
+          {...invalid}
+        />
+        <ShowPassword t={t} />
       </div>
+      <button type="submit" id="sign-in">
+        {t("signIn.submit")}
+      </button>
+      {/* After the button that Enter presses; the style sheet puts it beside the label. */}
+      {forgotten}
     </form>
   );
 }

@@ -60,7 +60,13 @@ export function PasswordPage({ frame, view }: { readonly frame: AuthPageFrame; r
             />
           </>
         )}
-        <NewPassword id="new" min={view.min} label={t("password.new")} isInvalid={isNewWrong} />
+        <NewPassword
+          id="new"
+          min={view.min}
+          label={t("password.new")}
+          isInvalid={isNewWrong}
+          autofocus={!view.needsCurrent}
+        />
         <p class="muted small" id="new-hint">
           {t("password.hint", { min: view.min })}
         </p>

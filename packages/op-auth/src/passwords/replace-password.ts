@@ -13,7 +13,10 @@ import { readDeployment } from "../runtime/deployment.ts";
 import { changeAs, type Guard } from "../session/write-as.ts";
 import type { PasswordProblem } from "./new-password.tsx";
 
-/** The fault of the new password of a form (`new`, `repeat`); `undefined` if there is none. Cost: that of breached-password.ts. */
+/**
+ * The fault of the new password of a form (`new` and, unless its person could look at it, `repeat`); `undefined` if there is none. Cost: that of
+ * breached-password.ts.
+ */
 export async function checkNewPassword(
   context: RequestContext<AuthEnv>,
   { username, claims }: Pick<User, "username" | "claims">,
@@ -23,7 +26,7 @@ export async function checkNewPassword(
   const service = readDeployment(context.env).name;
   const fault = await judgeNewPassword(context, chosen, { username, email: claims.email, service });
   if (fault !== undefined) return { kind: fault };
-  return chosen === form.get("repeat") ? undefined : { kind: "differ" };
+  return chosen === (form.get("repeat") ?? chosen) ? undefined : { kind: "differ" };
 }
 
 /** Why a password is replaced: the action of its event, what must still hold when it is, and the `sid` of the session that stays. */

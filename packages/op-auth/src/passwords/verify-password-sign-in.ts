@@ -15,14 +15,15 @@ import type { StepRequest } from "../step/step.ts";
 import { verifyStoredPassword } from "./verify-legacy-password.ts";
 
 /**
- * **Verifies a sign-in by password.** An unknown user, a suspended user, a user without a password and a wrong password have the same
- * result after the same work. A temporary password proves nothing but that its person may set another one (second-factor.ts).
+ * **Verifies a sign-in by password.** An unknown user, a user without a password and a wrong password have the same result after the same work; a
+ * suspended user too, unless the password is right: who knows it is told why. A temporary password proves nothing but that its person may set
+ * another one (second-factor.ts).
  * Cost: 2 object calls and 1 D1 call, beside each other, then 1 password hash (password-hash.ts). A correct attempt is released in the background; a
  * wrong one costs 1 object call more.
  */
 export async function verifyPasswordSignIn(at: StepRequest, form: Form): Promise<SignInResult> {
   const { context, request, browser, authorization } = at;
-  const username = form.get("username") ?? "";
+  const username = readUsername(form);
   const password = form.get("password") ?? "";
   const [attempt, { record, dearestMs }] = await Promise.all([
     reservePasswordAttempt(at, browser, username),
@@ -36,7 +37,7 @@ export async function verifyPasswordSignIn(at: StepRequest, form: Form): Promise
   const isRight = await verifyStoredPassword(at, { username, password }, { hash, record, dearestMs });
   if (!isRight || record === undefined || hash === undefined || record.status !== "active") {
     await attempt.recordFailure({ sub: record?.sub }, reasonOf(record, isRight));
-    return { kind: "refused" };
+    return { kind: isRight && record?.status === "suspended" ? "suspended" : "refused" };
   }
   context.waitUntil(attempt.release());
   if (isOutdatedHash(hash)) context.waitUntil(hashAgain(context, record.sub, hash, password));
@@ -44,6 +45,11 @@ export async function verifyPasswordSignIn(at: StepRequest, form: Form): Promise
   const { sub, allowed, factors } = record;
   const method = record.hash === undefined ? "temporaryPassword" : "password";
   return { kind: "signed in", proof: { method, sub }, cookies, allowed, factors };
+}
+
+/** The typed name. Keyboards of phones add blanks, which no username begins or ends with. */
+export function readUsername(form: Form): string {
+  return (form.get("username") ?? "").trim();
 }
 
 /** `undefined` once it has ended. */

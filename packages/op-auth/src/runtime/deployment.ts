@@ -1,5 +1,6 @@
 import { type Branding, type BrandingVariables, brandingSettings, readBranding } from "@edge-op/pages/branding";
 import {
+  flag,
   oneOf,
   outOfRange,
   readAll,
@@ -19,6 +20,7 @@ export interface Deployment extends Branding {
   readonly secondFactor: SettingsOf<typeof secondFactorSettings>;
   readonly signUp: SettingsOf<typeof signUpSettings>;
   readonly newBrowser: SettingsOf<typeof browserSettings>["newBrowser"];
+  readonly areProvidersFirst: boolean;
   /** The terms that people must have agreed to. */
   readonly terms: Terms | undefined;
 }
@@ -78,6 +80,13 @@ const browserSettings = {
   }),
 };
 
+const layoutSettings = {
+  areProvidersFirst: flag(
+    "PROVIDERS_FIRST",
+    "The sign-in page shows the upstream providers above the password. `false`: below it.",
+  ),
+};
+
 const signUpSettings = {
   domains: setting("SIGN_UP_DOMAINS", {
     default: "",
@@ -133,6 +142,7 @@ export const pageSettings = {
   ...sessionSettings,
   ...secondFactorSettings,
   ...browserSettings,
+  ...layoutSettings,
   ...signUpSettings,
   ...termsSettings,
 };
@@ -150,6 +160,7 @@ export function readDeployment(env: DeploymentVariables): Deployment {
     session: readSessionLifetime(env),
     secondFactor: readAll(secondFactorSettings, env),
     ...readAll(browserSettings, env),
+    ...readAll(layoutSettings, env),
     signUp: readAll(signUpSettings, env),
     terms: readTerms(env, branding.termsUrl),
   };

@@ -1,5 +1,6 @@
 import { formatCookie, readCookie } from "@edge-op/pages/cookies";
 import { endSession } from "@edge-op/shared/endings/endings";
+import { describeDevice, placeOf } from "@edge-op/shared/http/asker";
 import type { Proof, SessionAdmission, SessionFlow } from "@edge-op/shared/sessions/session-rpc";
 import type { PreparedSession, SignIn } from "@edge-op/shared/sessions/sessions";
 import { type AdmittedBy, deleteUserSessions, saveUserSession } from "@edge-op/shared/sessions/user-sessions";
@@ -7,7 +8,6 @@ import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
 import type { PageRequest } from "../pages/frame.ts";
 import { readDeployment } from "../runtime/deployment.ts";
 import { rememberTerms } from "./agreed-terms.ts";
-import { describeDevice, placeOf } from "./describe-device.ts";
 import { readEnding, whileEnding } from "./ending-session.ts";
 import { recordBrowser, type SigningIn } from "./known-browser.ts";
 import type { SignedInPerson } from "./signed-in-person.ts";
@@ -124,7 +124,8 @@ function openAndList(
   const listed = { sid, device, signedInAtMs, endsAtMs, ...placeOf(context) };
   const open = async () => {
     try {
-      return await isolate.sessions.open(context, prepared, readDeployment(context.env).session, options);
+      const from = { device, ...placeOf(context) };
+      return await isolate.sessions.open(context, prepared, readDeployment(context.env).session, { ...options, from });
     } catch (error) {
       // Without D1 it stays listed until its absolute end.
       context.waitUntil(unlist({ context }, prepared).catch(() => undefined));

@@ -2,7 +2,7 @@ import { clientMark } from "@edge-op/pages/client-mark";
 import { Layout } from "@edge-op/pages/layout";
 import { Person } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
-import { NoPasskeys } from "../factors/passkey-parts.tsx";
+import { NoPasskeys, PasskeyFailure } from "../factors/passkey-parts.tsx";
 import { passkeyScript } from "../factors/passkey-script.ts";
 import { passkeyRegistrationOptions } from "../factors/register-passkey.ts";
 import { ClientLinks, type ClientPages } from "../pages/describe-client.tsx";
@@ -88,9 +88,7 @@ function CreateAccountPage({ frame, view }: { readonly frame: AuthPageFrame; rea
       <TermsOfCreation frame={frame} terms={view.terms} />
       {passkeyOptions !== undefined && (
         <>
-          <p class="note bad" role="alert" data-passkey-failure hidden>
-            {t("signUp.passkeyFailed")}
-          </p>
+          <PasskeyFailure t={t} kind="notCreated" text={t("signUp.passkeyFailed")} />
           <noscript>
             <p class="muted small">{t("signUp.noScript")}</p>
           </noscript>
@@ -143,12 +141,16 @@ function PasswordForm(props: {
         <label for="username">{t("signUp.username")}</label>
         <input id="username" name="username" type="text" value={address} autocomplete="username" readonly />
       </div>
-      <NewPassword id="new" min={min} label={t("signUp.password")} isInvalid={props.isWrong} />
+      <NewPassword id="new" min={min} label={t("signUp.password")} isInvalid={props.isWrong} autofocus={props.isWrong}>
+        <ShowPassword t={t} />
+      </NewPassword>
       <p class="muted small" id="new-hint">
         {t("password.hint", { min })}
       </p>
-      <NewPassword id="repeat" min={min} label={t("password.repeat")} isInvalid={props.isWrong} />
-      <ShowPassword t={t} />
+      {/* Who cannot look at what they type repeats it. */}
+      <noscript>
+        <NewPassword id="repeat" min={min} label={t("password.repeat")} isInvalid={props.isWrong} />
+      </noscript>
       <div class="actions">
         <button type="submit" class={passkeyOptions === undefined ? "" : "quiet"} id="create-account">
           {t("signUp.create")}

@@ -1,4 +1,5 @@
 import { passkeyMethods } from "@edge-op/protocol/oauth/authentication-context";
+import { describeDevice } from "@edge-op/shared/http/asker";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
 import { laneOf } from "@edge-op/shared/sessions/attempts";
@@ -9,7 +10,6 @@ import { passkeyWayIn } from "../factors/verify-passkey-sign-in.ts";
 import { checkNewPassword } from "../passwords/replace-password.ts";
 import { passwordWayIn } from "../passwords/verify-password-sign-in.ts";
 import { readDeployment } from "../runtime/deployment.ts";
-import { describeDevice } from "../session/describe-device.ts";
 import { rememberBrowser, type WayIn } from "../session/known-browser.ts";
 import { reserveAttempt } from "../session/sign-in-limits.ts";
 import { type ProvenNewcomer, provenNewcomerOf } from "../step/flow.ts";
@@ -95,7 +95,10 @@ async function submitCreateAccount(at: StepRequest, form: Form): Promise<StepRes
       { ...chosen.proof, ...proven },
       { method: "mailedCode", credential: address.key, ...proven },
     ],
-    marks: { newcomer: undefined },
+    marks: {
+      newcomer: undefined,
+      ...(method === "passkey" ? { newCodes: { sub, replaced: "", hasOnePasskey: true } } : {}),
+    },
     allowed: [],
     factors: {
       totp: false,
@@ -137,7 +140,8 @@ async function passkeyOf(
   const { credentialId } = passkey;
   return {
     method: "passkey",
-    statement: savePasskey(context.env.DB, passkey),
+    // It signs in now, so a later sign-in by it is not the first.
+    statement: savePasskey(context.env.DB, { ...passkey, lastUsedAtMs: context.arrivedAtMs }),
     proof: { method: isBound ? "boundPasskey" : "syncedPasskey", credential: credentialId },
     wayIn: passkeyWayIn(credentialId),
   };

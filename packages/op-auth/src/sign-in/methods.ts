@@ -20,9 +20,9 @@ export function methodsFor(requiredAcr: readonly string[] | undefined): SignInMe
   return signInMethods.filter(({ acrValues }) => requiredAcr?.some((acr) => acrValues.includes(acr)) ?? true);
 }
 
-/** The method that a posted form belongs to. */
-export function methodOf(form: Form): SignInMethod {
-  return signInMethods.find(({ field }) => form.get(field) !== undefined) ?? signInMethods[0];
+/** The method that a posted form belongs to: a button of another method is part of the form for the password, and decides. */
+export function methodOf(form: Form): SignInMethod | undefined {
+  return signInMethods.findLast(({ field }) => form.get(field) !== undefined);
 }
 
 /** **The methods by which a new account may sign in**: those of the deployment that satisfy the request. */

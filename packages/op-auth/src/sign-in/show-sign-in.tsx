@@ -3,13 +3,18 @@ import { respondPage } from "@edge-op/pages/respond-page";
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import type { CodeRequest } from "../authorization/authorization-request.ts";
 import { describeClient } from "../pages/describe-client.tsx";
+import { WayButton } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import { passwordMethod } from "../passwords/password-method.tsx";
+import { readDeployment } from "../runtime/deployment.ts";
 import type { SignedInPerson } from "../session/signed-in-person.ts";
+import { newcomerOf } from "../step/flow.ts";
+import { methodToReach } from "../step/second-factor.ts";
 import type { SignInMethod, SignInMethodView } from "../step/sign-in-method.ts";
 import type { StepPageRequest, StepRequest } from "../step/step.ts";
-import { stepFrame } from "../step/step-request.ts";
+import { findFactorsToPrefer, stepFrame } from "../step/step-request.ts";
 import { discoverUpstream, formLeaves, provenAddress } from "../upstream/discovery.ts";
+import { upstreamMethod } from "../upstream/upstream-method.tsx";
 import { methodsFor, signInMethods } from "./methods.ts";
 import { SignInPage, type SignInPart, type SignInProblem, type SignInReason } from "./sign-in-page.tsx";
 import { reasonToSignInAgain, signInState } from "./sign-in-state.ts";
@@ -27,27 +32,35 @@ export async function showSignIn(at: StepPageRequest): Promise<Response> {
   const person = await findPersonToConfirm(at);
   const methods = methodsFor(policy.requiredAcr);
   const problem = currentProblem(at);
-  const username = flow.typed ?? asking?.loginHint;
+  const username = flow.typed ?? newcomerOf(flow)?.address.address ?? asking?.loginHint;
+  const canRecover = context.settings.mailProvider !== "off" && methods.includes(passwordMethod);
+  const { areProvidersFirst } = readDeployment(context.env);
+  const forgotten = { name: "recover", value: "1", id: "forgot", text: frame.t("signIn.forgot") };
   const parts = await renderParts(at, methods, {
     form,
+    formId: methods.includes(passwordMethod) ? "credentials" : undefined,
+    forgotten: canRecover ? <WayButton way={forgotten} formId="credentials" /> : undefined,
     t: frame.t,
     account: person?.user,
     username,
     problem,
+    areProvidersFirst,
   });
   const view = {
     form,
     client: authorization && (await describeClient(context, isolate, authorization.client)),
     account: person?.user,
-    reason: asking && person && describeReason(asking, person, context.arrivedAtMs),
+    reason: asking && person && (await describeReason(at, asking, person)),
+    needsTwoFactors: policy.requiredAcr?.includes("mfa") === true,
     problem,
     link: flow.marks.link,
     discovered: (await discoverUpstream(at, username ?? (await provenAddress(at, flow))))?.document,
     required: methods.length < signInMethods.length ? methods[0] : undefined,
     methods,
     parts,
+    areProvidersFirst,
+    again: frame.location ?? at.restart,
     canSignUp: person === undefined && isSignUpOffered(at),
-    canRecover: context.settings.mailProvider !== "off" && methods.includes(passwordMethod),
   };
   const isThrottled = problem?.kind === "throttled";
   return respondPage(<SignInPage frame={frame} view={view} />, {
@@ -65,7 +78,8 @@ async function isSignedIn(at: StepPageRequest): Promise<boolean> {
   if (person === undefined || policy.expectedSubject !== undefined) return false;
   const { sub } = person.user;
   const known = { sub, subject: sub, proofs: person.session.proofs, roles: [], isLeaving: false };
-  const facts = { person: known, factors: undefined, isRemembered: false, allowed: [] };
+  const factors = await findFactorsToPrefer(at, policy, person.session);
+  const facts = { person: known, factors, isRemembered: false, allowed: [] };
   return signInState({ flow, facts, policy, nowMs: context.arrivedAtMs }).kind === "done";
 }
 
@@ -83,14 +97,17 @@ function showContinue({ restart, authorization }: StepPageRequest, frame: AuthPa
 function currentProblem({ flow, context }: StepPageRequest): SignInProblem | undefined {
   const { problem } = flow;
   switch (problem?.kind) {
-    case "refused":
-      return { kind: "refused", method: signInMethods.find(({ name }) => name === problem.method) ?? signInMethods[0] };
+    case "refused": {
+      const method = signInMethods.find(({ name }) => name === problem.method);
+      return method && { kind: "refused", method };
+    }
     case "throttled": {
       const seconds = Math.ceil((problem.untilMs - context.arrivedAtMs) / 1000);
       return seconds > 0 ? { kind: "throttled", seconds } : undefined;
     }
     case "not allowed":
     case "changed":
+    case "suspended":
       return { kind: problem.kind };
     case "upstream":
       return problem;
@@ -104,22 +121,33 @@ async function renderParts(
   methods: readonly SignInMethod[],
   {
     problem,
+    areProvidersFirst,
     ...view
-  }: Omit<SignInMethodView, "isRefused" | "isAlternative"> & { readonly problem?: SignInProblem | undefined },
+  }: Omit<SignInMethodView, "isRefused" | "isAlternative"> & {
+    readonly problem: SignInProblem | undefined;
+    readonly areProvidersFirst: boolean;
+  },
 ): Promise<SignInPart[]> {
   return Promise.all(
     methods.map(async (method, index) => {
       const isRefused = problem?.kind === "refused" && problem.method === method;
-      return { method, element: await method.render(at, { ...view, isRefused, isAlternative: index > 0 }) };
+      // Enter presses the first button of a form: one above the password is none of its form.
+      const formId = method === upstreamMethod && areProvidersFirst ? undefined : view.formId;
+      return { method, element: await method.render(at, { ...view, formId, isRefused, isAlternative: index > 0 }) };
     }),
   );
 }
 
-function describeReason(request: CodeRequest, { session }: SignedInPerson, nowMs: number): SignInReason | undefined {
-  const reason = reasonToSignInAgain(request, session.proofs, nowMs);
-  return reason === "preferred acr"
-    ? { kind: reason, method: methodsFor(request.preferredAcr)[0] }
-    : reason && { kind: reason };
+async function describeReason(
+  at: StepPageRequest,
+  request: CodeRequest,
+  { session }: SignedInPerson,
+): Promise<SignInReason | undefined> {
+  const factors = await findFactorsToPrefer(at, request, session);
+  const kind = reasonToSignInAgain(request, session.proofs, at.context.arrivedAtMs, factors);
+  if (kind !== "preferred acr") return kind && { kind };
+  const name = methodToReach(request.preferredAcr, factors);
+  return { kind, method: signInMethods.find((method) => method.name === name) };
 }
 
 /**

@@ -1,16 +1,21 @@
 import { ClientMark } from "@edge-op/pages/client-mark";
+import { describeWait } from "@edge-op/pages/describe-values";
 import { Layout } from "@edge-op/pages/layout";
 import { displayName, Person } from "@edge-op/pages/person";
 import type { UpstreamDocument } from "@edge-op/shared/upstreams/upstream";
 import type { User } from "@edge-op/shared/users/user";
 import type { Child } from "hono/jsx";
+import { passkeyMethod } from "../factors/passkey-method.tsx";
+import { PasskeyFailure } from "../factors/passkey-parts.tsx";
 import { ClientLinks, type ClientPages } from "../pages/describe-client.tsx";
-import { describeWait } from "../pages/describe-values.ts";
 import { type OtherWay, OtherWays } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
+import { WhoHelps } from "../pages/who-helps.tsx";
+import { passwordMethod } from "../passwords/password-method.tsx";
 import type { LinkMark, UpstreamProblem } from "../step/flow.ts";
 import type { SignInMethod, SignInText } from "../step/sign-in-method.ts";
 import type { StepForm } from "../step/step.ts";
+import { upstreamMethod } from "../upstream/upstream-method.tsx";
 import type { ReasonToSignInAgain } from "./sign-in-state.ts";
 
 export interface SignInView {
@@ -21,6 +26,8 @@ export interface SignInView {
   readonly account: User | undefined;
   /** Why the person must sign in again. */
   readonly reason: SignInReason | undefined;
+  /** Two factors are required, or a passkey. */
+  readonly needsTwoFactors: boolean;
   readonly problem: SignInProblem | undefined;
   /** An identity elsewhere that the person may connect with the account to which they sign in. */
   readonly link: LinkMark | undefined;
@@ -31,8 +38,10 @@ export interface SignInView {
   /** The methods that satisfy the request. */
   readonly methods: readonly SignInMethod[];
   readonly parts: readonly SignInPart[];
-  /** Whether a forgotten password can be replaced by a code that is mailed. */
-  readonly canRecover: boolean;
+  /** Whether the providers come before the password. */
+  readonly areProvidersFirst: boolean;
+  /** This page, for a person who comes back to it. */
+  readonly again: string;
   /** Whether a person without an account may create one. */
   readonly canSignUp: boolean;
 }
@@ -54,6 +63,8 @@ export type SignInProblem =
   /** The method does not satisfy the `acr` that the client requires. */
   | { readonly kind: "not allowed" }
   | { readonly kind: "changed" }
+  /** The person is suspended, and has proven who they are. */
+  | { readonly kind: "suspended" }
   | UpstreamProblem;
 
 interface Props {
@@ -67,8 +78,9 @@ export function SignInPage({ frame, view }: Props) {
   const { account, client, methods } = view;
   const title = t(account ? "signIn.again" : "signIn.title");
   const alert = describeAlert(frame, view);
+  const formId = methods.includes(passwordMethod) ? "credentials" : undefined;
   return (
-    <Layout {...frame} title={title} scripts={methods.flatMap(({ scripts }) => scripts)}>
+    <Layout {...frame} title={title} scripts={methods.flatMap(({ scripts }) => scripts)} formId={formId}>
       <div class="head">
         {client && <ClientMark name={client.name} logoUri={client.logoUri} />}
         <h1>{title}</h1>
@@ -82,9 +94,10 @@ export function SignInPage({ frame, view }: Props) {
           {alert}
         </p>
       )}
+      {view.problem?.kind === "suspended" && <WhoHelps frame={frame} text={t("signIn.suspendedHelp")} />}
       {view.link && (
         <p class="note good" role="status" id="link">
-          {t("upstream.exists", { provider: view.link.provider })}
+          {describeLink(frame, view.link)}
         </p>
       )}
       {view.discovered && view.link === undefined && (
@@ -94,42 +107,82 @@ export function SignInPage({ frame, view }: Props) {
           })}
         </p>
       )}
-      {methods
-        .filter(({ scripts }) => scripts.length > 0)
-        .map((method) => (
-          <p class="note bad" role="alert" hidden {...{ [`data-${method.name}-failure`]: true }}>
-            {methodText(frame, method, "refused", view)}
-          </p>
-        ))}
-      {partsAt(view, "fields")}
-      <div class="actions">
-        {partsAt(view, "button")}
-        <OtherWays
-          frame={frame}
-          form={view.form}
-          ways={otherWays(frame, view)}
-          canCancel={client !== undefined || account !== undefined}
-        />
-      </div>
+      {methods.includes(passkeyMethod) && (
+        <PasskeyFailure t={t} text={methodText(frame, passkeyMethod, "refused", view)} />
+      )}
+      <Parts frame={frame} view={view} />
+      {view.required === passkeyMethod && <MissingPasskey frame={frame} view={view} />}
+      <OtherWays
+        frame={frame}
+        form={view.form}
+        formId={formId}
+        ways={otherWays(frame, view)}
+        canCancel={client !== undefined || account !== undefined}
+      />
       {client && <ClientLinks t={t} client={client} />}
     </Layout>
   );
 }
 
-function otherWays({ t }: AuthPageFrame, { canRecover, canSignUp, account }: SignInView): (OtherWay | undefined)[] {
+function otherWays({ t }: AuthPageFrame, { canSignUp, account }: SignInView): (OtherWay | undefined)[] {
   return [
-    canRecover ? { name: "recover", value: "1", id: "forgot", text: t("signIn.forgot") } : undefined,
     canSignUp ? { name: "sign-up", value: "1", id: "sign-up", text: t("signUp.offer") } : undefined,
     account ? { name: "account", value: "other", id: "other-account", text: t("signIn.other") } : undefined,
   ];
 }
 
-function partsAt({ parts }: SignInView, placement: SignInMethod["placement"]): (Child | undefined)[] {
-  return parts.filter(({ method }) => method.placement === placement).map(({ element }) => element);
+/** The parts of the methods, with one word between the fields and the buttons. */
+function Parts({ frame, view }: Props) {
+  const { parts, areProvidersFirst } = view;
+  const offered = parts.filter(({ element }) => element !== undefined);
+  const isFirst = ({ method }: SignInPart) => areProvidersFirst && method === upstreamMethod;
+  const first = offered.filter(isFirst);
+  const fields = offered.filter(({ method }) => method.placement === "fields");
+  const last = offered.filter((part) => part.method.placement === "button" && !isFirst(part));
+  const or = frame.t("upstream.or");
+  const below = last.length > 0 && fields.length > 0 && first.length === 0;
+  // Buttons of a script alone are hidden until it runs.
+  const hidden = last.every(({ method }) => method.scripts.length > 0)
+    ? { "data-with-passkey": true, hidden: true }
+    : {};
+  const show = (some: readonly SignInPart[]) =>
+    some.length > 0 && <div class="stack">{some.map(({ element }) => element)}</div>;
+  return (
+    <>
+      {show(first)}
+      {first.length > 0 && fields.length + last.length > 0 && <p class="or">{or}</p>}
+      {fields.map(({ element }) => element)}
+      {below && (
+        <p class="or" {...hidden}>
+          {or}
+        </p>
+      )}
+      {show(last)}
+    </>
+  );
+}
+
+/** For a person who has no passkey where one is required: the way to create one, and the way back. */
+function MissingPasskey({ frame: { t }, view }: Props) {
+  return (
+    <div class="stack top">
+      <p class="muted small">{t("passkey.lacking")}</p>
+      <a class="button quiet" href="/account" target="_blank" rel="noopener" id="create-at-account">
+        {t("passkey.create")}
+      </a>
+      <a class="button quiet" href={view.again} id="has-passkey">
+        {t("passkey.again")}
+      </a>
+    </div>
+  );
 }
 
 function methodText({ t }: AuthPageFrame, method: SignInMethod, text: SignInText, { client }: SignInView): string {
   return t(`${method.name}.${text}`, { client: client?.name ?? "" });
+}
+
+function describeLink({ t }: AuthPageFrame, { provider, address }: LinkMark): string {
+  return address === undefined ? t("upstream.exists", { provider }) : t("upstream.existsAs", { provider, address });
 }
 
 function describePurpose(frame: AuthPageFrame, view: SignInView): string {
@@ -137,7 +190,9 @@ function describePurpose(frame: AuthPageFrame, view: SignInView): string {
   const { t } = frame;
   const { account, client, reason } = view;
   if (client === undefined)
-    return account ? t("signIn.againAccount") : t("signIn.toProvider", { provider: branding.name });
+    return account
+      ? t(view.needsTwoFactors ? "signIn.againTwoFactors" : "signIn.againAccount")
+      : t("signIn.toProvider", { provider: branding.name });
   const values = { client: client.name };
   switch (reason?.kind) {
     case "preferred acr":
@@ -154,6 +209,7 @@ function describePurpose(frame: AuthPageFrame, view: SignInView): string {
 function describeAlert(frame: AuthPageFrame, view: SignInView): string | undefined {
   const { problem, required, account } = view;
   if (problem?.kind === "changed") return frame.t("signIn.changed");
+  if (problem?.kind === "suspended") return frame.t("signIn.suspended");
   if (problem?.kind === "throttled")
     return frame.t("signIn.throttled", { wait: describeWait(frame.t.language, problem.seconds) });
   if (problem?.kind === "upstream") {

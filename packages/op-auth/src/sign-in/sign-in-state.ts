@@ -1,7 +1,8 @@
 import { findAuthentication, isSupportedAcr, upstreamMethods } from "@edge-op/protocol/oauth/authentication-context";
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
+import type { Factors } from "@edge-op/shared/users/factors";
 import { isProvenIn } from "../step/flow.ts";
-import { hasFreshProof, isRecovering, neededFactor } from "../step/second-factor.ts";
+import { hasFreshProof, isPreferenceOpen, isRecovering, methodToReach, neededFactor } from "../step/second-factor.ts";
 import type { Policy, StepInput, StepState } from "../step/step.ts";
 
 /**
@@ -31,7 +32,7 @@ export function signInState({ flow, facts, policy, nowMs }: StepInput): StepStat
   // The first proof stands, and a step after this one asks for what is missing.
   if (needsFactor === "prove") return { kind: "done" };
   if (needsFactor === "set up") return hasFreshProof(person.proofs, nowMs) ? { kind: "done" } : needed;
-  const reason = reasonToSignInAgain(policy, person.proofs, nowMs);
+  const reason = reasonToSignInAgain(policy, person.proofs, nowMs, facts.factors);
   if (reason === "required acr" && isProven) {
     return { kind: "refuse", code: "unmet_authentication_requirements", reason: "acr-not-reached" };
   }
@@ -53,7 +54,10 @@ function belongsElsewhere({ flow, facts: { person, requiredUpstream } }: Pick<St
 
 export type ReasonToSignInAgain = "required acr" | "prompt=login" | "preferred acr" | "max_age";
 
-/** Why proofs do not satisfy a request, before any made for it; `undefined` if they do. */
+/**
+ * Why proofs do not satisfy a request, before any made for it; `undefined` if they do. What is preferred is a reason only if the person can reach it:
+ * a request must not ask anew each time for what no sign-in of theirs has.
+ */
 export function reasonToSignInAgain(
   {
     requiredAcr,
@@ -63,12 +67,13 @@ export function reasonToSignInAgain(
   }: Pick<Policy, "requiredAcr" | "prompt" | "preferredAcr" | "maxAgeSeconds">,
   proofs: readonly Proof[],
   nowMs: number,
+  factors?: Factors,
 ): ReasonToSignInAgain | undefined {
   if (findAuthentication(proofs, requiredAcr) === undefined) return "required acr";
   if (prompt.includes("login")) return "prompt=login";
   // A preference is no reason to refuse a silent request.
-  const isPreferred = preferredAcr !== undefined && !prompt.includes("none");
-  if (isPreferred && findAuthentication(proofs, preferredAcr) === undefined) return "preferred acr";
+  const isPreferred = isPreferenceOpen({ preferredAcr, prompt }, proofs);
+  if (isPreferred && methodToReach(preferredAcr, factors) !== undefined) return "preferred acr";
   if (maxAgeSeconds === undefined) return undefined;
   const sinceMs = nowMs - maxAgeSeconds * 1000;
   return findAuthentication(proofs, requiredAcr, sinceMs) === undefined ? "max_age" : undefined;

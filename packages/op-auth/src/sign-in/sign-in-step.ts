@@ -1,4 +1,5 @@
 import type { Form } from "@edge-op/shared/http/read-form";
+import { readUsername } from "../passwords/verify-password-sign-in.ts";
 import type { Step, StepRequest, StepResult } from "../step/step.ts";
 import { methodOf, methodsFor, signInMethods } from "./methods.ts";
 import { showSignIn } from "./show-sign-in.tsx";
@@ -21,12 +22,13 @@ export const signInStep: Step = {
 async function submitSignIn(at: StepRequest, form: Form): Promise<StepResult> {
   if (form.get("cancel") !== undefined) return { kind: "refuse", code: "access_denied", reason: "person-denied" };
   if (form.get("account") === "other") return { kind: "go to", step: "sign-in", marks: { otherAccount: true } };
-  if (form.get("recover") !== undefined) return { kind: "go to", step: "recover", marks: { mailed: undefined } };
+  const typed = form.get("username") === undefined ? undefined : readUsername(form).slice(0, 256);
+  if (form.get("recover") !== undefined) return { kind: "go to", step: "recover", marks: { mailed: undefined }, typed };
   if (form.get("sign-up") !== undefined) {
-    return { kind: "go to", step: "sign-up", marks: { mailed: undefined, newcomer: undefined } };
+    return { kind: "go to", step: "sign-up", marks: { mailed: undefined, newcomer: undefined }, typed };
   }
   const method = methodOf(form);
-  const typed = form.get("username")?.slice(0, 256);
+  if (method === undefined) return { kind: "go to", step: "sign-in", typed };
   const again = { kind: "again", typed } as const;
   if (!methodsFor(at.policy.requiredAcr).includes(method)) return { ...again, problem: { kind: "not allowed" } };
   const { context, isolate } = at;
@@ -38,6 +40,7 @@ async function submitSignIn(at: StepRequest, form: Form): Promise<StepResult> {
   if (result.kind === "throttled") {
     return { ...again, problem: { kind: "throttled", untilMs: context.arrivedAtMs + result.seconds * 1000 } };
   }
+  if (result.kind === "suspended") return { ...again, problem: { kind: "suspended" } };
   if (result.kind === "refused") {
     const { unknownCredential } = result;
     return { ...again, problem: { kind: "refused", method: method.name, unknownCredential } };

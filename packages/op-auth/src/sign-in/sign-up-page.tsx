@@ -17,7 +17,7 @@ const refusals = { name: "signUp.badName", domain: "signUp.badDomain", closed: "
 
 /** **The page for a name and an address, then the one for the code.** The same for every address. Cost: 0; 1 object call with a session cookie. */
 export async function showSignUp(at: StepPageRequest): Promise<Response> {
-  const { context, authorization, form, flow } = at;
+  const { context, authorization, form, flow, restart } = at;
   const newcomer = newcomerOf(flow);
   const exists = newcomer && (await accountExists(at, newcomer.address.address));
   if (exists !== undefined) return exists;
@@ -26,7 +26,8 @@ export async function showSignUp(at: StepPageRequest): Promise<Response> {
   const options = { ...respondingTo(problem), formLeaves: await formLeaves(at) };
   const { mailed } = flow.marks;
   if (newcomer !== undefined && mailed?.purpose === "sign-up") {
-    const view = { form, mailed, problem, canCancel: authorization !== undefined };
+    const nowMs = context.arrivedAtMs;
+    const view = { form, mailed, problem, canCancel: authorization !== undefined, nowMs, restart };
     return respondPage(<CodePage frame={frame} view={view} />, options);
   }
   const refusal = refusalOf(at);
@@ -77,7 +78,7 @@ async function newcomerPage(at: StepPageRequest, frame: AuthPageFrame, { note, .
   const newcomer = newcomerOf(flow);
   const address = flow.typed ?? newcomer?.address.address ?? authorization?.request.loginHint ?? "";
   return (
-    <Layout {...frame} title={t("signUp.title")}>
+    <Layout {...frame} title={t("signUp.title")} formId="newcomer">
       <div class="head">
         {client && <ClientMark name={client.name} logoUri={client.logoUri} />}
         <h1>{t("signUp.title")}</h1>
@@ -86,7 +87,7 @@ async function newcomerPage(at: StepPageRequest, frame: AuthPageFrame, { note, .
         </p>
       </div>
       {note}
-      <form method="post" action={form.action}>
+      <form method="post" action={form.action} id="newcomer">
         <HiddenFields fields={form.fields} />
         <NameField
           label={t("signUp.name")}
@@ -100,14 +101,13 @@ async function newcomerPage(at: StepPageRequest, frame: AuthPageFrame, { note, .
           </button>
         </div>
       </form>
-      <div class="actions">
-        <OtherWays
-          frame={frame}
-          form={form}
-          ways={[{ name: "account", value: "existing", id: "has-account", text: t("signUp.hasAccount") }]}
-          canCancel={client !== undefined}
-        />
-      </div>
+      <OtherWays
+        frame={frame}
+        form={form}
+        formId="newcomer"
+        ways={[{ name: "account", value: "existing", id: "has-account", text: t("signUp.hasAccount") }]}
+        canCancel={client !== undefined}
+      />
       {client && <ClientLinks t={frame.t} client={client} />}
     </Layout>
   );

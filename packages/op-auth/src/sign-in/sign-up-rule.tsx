@@ -67,9 +67,8 @@ export async function accountExists(at: StepPageRequest, address: string): Promi
   const frame = stepFrame(at);
   const { t } = frame;
   const link = { href: `/flow/sign-in?${new URLSearchParams({ f: form.fields.f })}`, text: t("signUp.signIn") };
-  return respondPage(
-    <MessagePage frame={frame} title={t("signUp.taken")} text={t("signUp.takenText", { address })} link={link} />,
-  );
+  const view = { title: t("signUp.taken"), text: t("signUp.takenText", { address }), link };
+  return respondPage(<MessagePage frame={frame} {...view} sign="ended" />);
 }
 
 /** The field for the name of a person who gets an account. */

@@ -39,16 +39,19 @@ function signUpState({ flow, policy }: StepInput): StepState {
  */
 async function submitSignUp(at: StepRequest, form: Form): Promise<StepResult> {
   if (form.get("cancel") !== undefined) return { kind: "refuse", code: "access_denied", reason: "person-denied" };
-  if (form.get("account") === "existing") return { kind: "done", marks: { hasAccount: true, newcomer: undefined } };
   const { flow } = at;
   const typed = form.get("address");
+  if (form.get("account") === "existing") {
+    const marks = { hasAccount: true, newcomer: undefined };
+    return { kind: "done", marks, typed: typed?.trim().slice(0, 254) };
+  }
   if (typed !== undefined) return readNewcomer(at, form, typed.trim().slice(0, 254));
   const newcomer = newcomerOf(flow);
   const { mailed } = flow.marks;
   if (newcomer === undefined || mailed?.purpose !== "sign-up" || form.get("other") !== undefined) {
     return { kind: "go to", step: "sign-up", marks: { mailed: undefined } };
   }
-  if (form.get("again") !== undefined) return sendCode(at, newcomer);
+  if (form.get("again") !== undefined) return sendCode(at, newcomer, mailed);
   return judge(at, newcomer, mailed, form.get("code") ?? "");
 }
 
@@ -63,13 +66,14 @@ async function readNewcomer(at: StepRequest, form: Form, typed: string): Promise
   const address = parseEmailAddress(typed);
   if (address === undefined) return again("invalidAddress");
   if (!isDomainAllowed(at.context, address)) return again("domain");
-  return (await leaveByDomain(at, form, { typed })) ?? sendCode(at, { name, address });
+  return (await leaveByDomain(at, { typed })) ?? sendCode(at, { name, address });
 }
 
-async function sendCode(at: StepRequest, { name, address }: Newcomer): Promise<StepResult> {
+async function sendCode(at: StepRequest, { name, address }: Newcomer, previous?: MailedCode): Promise<StepResult> {
   const { context, browser, flow } = at;
   const { language } = stepFrame(at).t;
-  const requested = await requestCode(at, { browser, id: flow.fid }, { purpose: "sign-up", address, language });
+  const wanted = { purpose: "sign-up", address, language, previous } as const;
+  const requested = await requestCode(at, { browser, id: flow.fid }, wanted);
   if (requested.kind === "throttled") {
     const untilMs = context.arrivedAtMs + requested.seconds * 1000;
     const problem = { kind: "throttled", untilMs } as const;

@@ -28,6 +28,8 @@ export interface Flow {
   readonly typed?: string | undefined;
   /** Why the page is shown again. */
   readonly problem?: Problem | undefined;
+  /** The page to which the problem belongs: any other one that is opened with this flow has none. */
+  readonly problemAt?: string | undefined;
 }
 
 export type Purpose =
@@ -51,7 +53,7 @@ export interface Marks {
   /** The code that was mailed last. */
   readonly mailed?: MailedCode | undefined;
   /** The person who gets new recovery codes, and the id of the set that they replace, "" for none. */
-  readonly newCodes?: { readonly sub: string; readonly replaced: string } | undefined;
+  readonly newCodes?: NewCodesMark | undefined;
   /** The person who has set up their first second factor in this flow: it waives no step that was needed before. */
   readonly enrolled?: string | undefined;
   /** The person who is signing up. */
@@ -64,6 +66,13 @@ export interface Marks {
   readonly typedName?: string | undefined;
   /** An identity at an upstream provider that its person may connect, after they have signed in here. */
   readonly link?: LinkMark | undefined;
+}
+
+export interface NewCodesMark {
+  readonly sub: string;
+  readonly replaced: string;
+  /** They have one passkey and no other way in: another passkey is as good. */
+  readonly hasOnePasskey?: boolean;
 }
 
 /** A demand of the hook `beforeSignIn` in a flow: a second factor, or a passkey. */
@@ -89,6 +98,8 @@ export interface MailedCode {
   readonly sentAtMs: number;
   /** Where its attempts are counted; the same for each code of this flow, purpose and address. */
   readonly attempts: string;
+  /** It was asked for in place of one before it. */
+  readonly isAnother?: boolean;
 }
 
 export interface LinkMark {
@@ -98,11 +109,21 @@ export interface LinkMark {
   readonly sub: string;
   readonly upstreamId: string;
   readonly provider: string;
+  /** The person's address there, with which the account was found. Absent in a flow of the previous release. */
+  readonly address?: string | undefined;
 }
 
 export type Problem =
-  | { readonly kind: "refused"; readonly method: string; readonly unknownCredential?: string | undefined }
-  | { readonly kind: "throttled"; readonly untilMs: number }
+  | {
+      readonly kind: "refused";
+      readonly method: string;
+      readonly unknownCredential?: string | undefined;
+      /** What was typed, where the page shows it again. */
+      readonly typed?: string | undefined;
+    }
+  /** The password was right; its person is suspended. */
+  | { readonly kind: "suspended" }
+  | { readonly kind: "throttled"; readonly untilMs: number; readonly typed?: string | undefined }
   | UpstreamProblem
   /** The method does not satisfy the `acr` that the client requires. */
   | { readonly kind: "not allowed" }

@@ -11,7 +11,7 @@ import type { BegunFlow, Step, StepName } from "./step.ts";
 
 /** The time from the first page of a flow to its end. */
 export const flowMs = 30 * 60_000;
-/** An older flow can only be begun again. */
+/** An older flow can only be begun again, and one that is older than this only at the application. */
 const restartableMs = 24 * 3_600_000;
 
 /** Longer ones are stored: browsers and servers accept URLs of 8 KiB and more. */
@@ -35,8 +35,8 @@ export async function newFlow(
 }
 
 /**
- * **The path of a step's page with its flow**: AES-256-GCM, bound to the browser, so that a link to it does not work elsewhere. A flow of more than 6
- * KiB is stored as a challenge. Cost: 0; 1 object call for such a flow.
+ * **The path of a step's page with its flow**: AES-256-GCM, bound to the browser, so that a link to it does not work elsewhere. A problem is sealed
+ * for this page alone. A flow of more than 6 KiB is stored as a challenge. Cost: 0; 1 object call for such a flow.
  */
 export async function pathOf(
   { context, isolate }: PageRequest,
@@ -44,7 +44,8 @@ export async function pathOf(
   { id }: Browser,
   page: StepName | "restart",
 ): Promise<string> {
-  const sealed = await sealText(context.env, "flow-seal", JSON.stringify(flow), { bound: id });
+  const text = JSON.stringify({ ...flow, problemAt: flow.problem === undefined ? undefined : page });
+  const sealed = await sealText(context.env, "flow-seal", text, { bound: id });
   const isShort = sealed.length <= longestSealed;
   const f = isShort ? sealed : await isolate.challenges.put(context, "flow", sealed, flow.startedAtMs + flowMs);
   return `/flow/${page}?${new URLSearchParams({ f })}`;
@@ -54,7 +55,7 @@ export async function pathOf(
 export async function openFlow(
   { context, isolate, request }: PageRequest,
   f: string | undefined,
-): Promise<OpenFlow & { readonly isExpired: boolean }> {
+): Promise<OpenFlow & { readonly age: "live" | "expired" | "over" }> {
   const browser = await identifyBrowser(context, request);
   const isReference = f?.startsWith("ch.") === true;
   const sealed = isReference ? await isolate.challenges.peek(context, "flow", f) : f;
@@ -64,8 +65,7 @@ export async function openFlow(
   if (text === undefined) throw expired("flow-invalid");
   const flow = readStored("flow", text, isFlow);
   const ageMs = context.arrivedAtMs - flow.startedAtMs;
-  if (ageMs > restartableMs) throw expired("flow-expired");
-  return { flow, browser, isExpired: ageMs > flowMs };
+  return { flow, browser, age: ageMs > restartableMs ? "over" : ageMs > flowMs ? "expired" : "live" };
 }
 
 export function expired(reason: RefusalReason): ShownError {

@@ -1,6 +1,8 @@
 import {
+  acrValuesOf,
   codeMethods,
   findAuthentication,
+  passkeyMethods,
   passwordAcr,
   recoveryMethods,
   signInProofMethods,
@@ -66,12 +68,40 @@ export function dependsOnFactors(
   policy: Policy,
   nowMs: number,
 ): boolean {
-  if (isRecovering(flow)) return true;
+  if (isRecovering(flow) || isPreferenceOpen(policy, person.proofs)) return true;
   const sinceMs = sinceOf(policy, flow, person.sub, nowMs);
   if (findAuthentication(person.proofs, mfaAcr, sinceMs) !== undefined) return false;
   const isSigningIn = !flow.isOpened && isProvenIn(flow, person.sub);
   const isAsked = [policy.requiredAcr, policy.preferredAcr].some((acr) => acr?.includes("mfa"));
   return isSigningIn || isAsked || policy.secondFactor !== "if set up" || hasStrictRole(person, policy);
+}
+
+/** Whether a request prefers an `acr` that the proofs do not have. A silent one is not kept from its response by a preference. */
+export function isPreferenceOpen(
+  { preferredAcr, prompt }: Pick<Policy, "preferredAcr" | "prompt">,
+  proofs: readonly Proof[],
+): boolean {
+  const isPreferred = preferredAcr !== undefined && !prompt.includes("none");
+  return isPreferred && findAuthentication(proofs, preferredAcr) === undefined;
+}
+
+/**
+ * **The method by which a new sign-in of a person reaches one of the `acr` values**, by the factors that they have set up; `undefined` if none does.
+ * What a provider elsewhere will say is unknown, so a sign-in there reaches its own `acr` and, with an app, `mfa`. Pure.
+ */
+export function methodToReach(
+  acrValues: readonly string[] | undefined,
+  factors: Factors | undefined,
+): "password" | "passkey" | "upstream" | undefined {
+  if (acrValues === undefined || factors === undefined) return undefined;
+  const { passkeys, password, identities, totp } = factors;
+  const withApp = totp ? mfaAcr : [];
+  const ways = [
+    { method: "passkey", has: passkeys, reaches: passkeyMethods.flatMap(acrValuesOf) },
+    { method: "password", has: password, reaches: [passwordAcr, ...withApp] },
+    { method: "upstream", has: identities, reaches: [upstreamAcr, ...withApp] },
+  ] as const;
+  return ways.find(({ has, reaches }) => has && acrValues.some((acr) => reaches.includes(acr)))?.method;
 }
 
 /** Whether a password or passkey was proven so recently that the person may set up another factor. */

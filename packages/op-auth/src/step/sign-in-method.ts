@@ -6,6 +6,7 @@ import type { Factors } from "@edge-op/shared/users/factors";
 import type { User } from "@edge-op/shared/users/user";
 import type { Child } from "hono/jsx";
 import type { AuthTranslator } from "../pages/messages.ts";
+import type { Marks } from "./flow.ts";
 import type { StepForm, StepRequest, StepResult } from "./step.ts";
 
 /**
@@ -42,6 +43,10 @@ export interface SignInMethodView {
   readonly account: User | undefined;
   /** The name typed before, or the client's `login_hint`. */
   readonly username: string | undefined;
+  /** The form for the password, if the page has one: buttons of other methods are part of it, so that what was typed is kept. */
+  readonly formId?: string | undefined;
+  /** The button beside the password, for a person who has forgotten it. */
+  readonly forgotten?: Child | undefined;
   /** Whether an attempt by this method was just refused. */
   readonly isRefused: boolean;
   /** Whether the page offers another method above this one. */
@@ -62,9 +67,12 @@ export type SignInResult =
       readonly factors?: Factors;
       /** The terms that they have agreed to, if only these were read with it. */
       readonly terms?: { readonly version: string | undefined };
+      readonly marks?: Marks;
       /** Records the use of the credential. */
       write?(): Promise<unknown>;
     }
   /** `unknownCredential`: the id of a passkey that nobody has here. */
   | { readonly kind: "refused"; readonly unknownCredential?: string | undefined }
+  /** The credential is right; its person is suspended. */
+  | { readonly kind: "suspended" }
   | { readonly kind: "throttled"; readonly seconds: number };

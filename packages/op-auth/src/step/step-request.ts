@@ -1,10 +1,13 @@
 import { readLocales } from "@edge-op/pages/languages";
+import type { Session } from "@edge-op/shared/sessions/session-rpc";
 import { findConsent } from "@edge-op/shared/users/consents";
+import { type Factors, findFactors } from "@edge-op/shared/users/factors";
 import type { User } from "@edge-op/shared/users/user";
 import { type AuthPageFrame, frameOf } from "../pages/frame.ts";
 import { basisOf } from "../session/signed-in-person.ts";
 import { type Basis, oldestVersion } from "../session/write-as.ts";
 import { type Purpose, pendingProofs } from "./flow.ts";
+import { isPreferenceOpen } from "./second-factor.ts";
 import type { StepRequest } from "./step.ts";
 
 /** **The frame of a step's page**, in the language that the request of the flow asks for. */
@@ -38,6 +41,15 @@ export async function findBasis(at: StepRequest): Promise<Basis | undefined> {
   if (proof !== undefined) return { sub: proof.sub, version: oldestVersion(pending) };
   const person = await at.person();
   return person && basisOf(person);
+}
+
+/** The factors on which a preferred `acr` depends: `undefined` if the proofs have it, or none is preferred. Cost: 1 D1 call if it is open. */
+export async function findFactorsToPrefer(
+  { context }: Pick<StepRequest, "context">,
+  policy: Parameters<typeof isPreferenceOpen>[0],
+  { sub, proofs }: Pick<Session, "sub" | "proofs">,
+): Promise<Factors | undefined> {
+  return isPreferenceOpen(policy, proofs) ? findFactors(context.env.DB, sub) : undefined;
 }
 
 /** The access that the person has allowed the client, read in parallel with a proof, so that the decision after it needs no call. Cost: 1 D1 call. */

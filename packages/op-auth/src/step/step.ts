@@ -133,6 +133,7 @@ export type StepResult =
       /** The previous proofs and the previous session are void. */
       readonly isAnew?: boolean;
       readonly marks?: Marks;
+      readonly typed?: string | undefined;
       readonly cookies?: readonly string[];
       /** The access that the person has allowed the client, if it was read with their credential. */
       readonly allowed?: readonly string[] | undefined;
@@ -151,7 +152,12 @@ export type StepResult =
       readonly typed?: string | undefined;
       readonly marks?: Marks;
     }
-  | { readonly kind: "go to"; readonly step: StepName; readonly marks?: Marks }
+  | {
+      readonly kind: "go to";
+      readonly step: StepName;
+      readonly marks?: Marks;
+      readonly typed?: string | undefined;
+    }
   /** The person continues at another provider, and comes back in another request. */
   | { readonly kind: "leave"; readonly location: string }
   | Refusal;

@@ -1,4 +1,4 @@
-import type { PersonalDates } from "../pages/describe-values.ts";
+import type { PersonalDates } from "@edge-op/pages/describe-values";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import type { Terms } from "../runtime/deployment.ts";
 import type { Agreement } from "../session/agreed-terms.ts";

@@ -3,6 +3,7 @@ import type { Form } from "@edge-op/shared/http/read-form";
 import { log } from "@edge-op/shared/runtime/log";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
 import type { PageRequest } from "../pages/frame.ts";
+import { pathOf } from "../step/sealed-flow.ts";
 import type { Detour, SignInResult } from "../step/sign-in-method.ts";
 import type { StepRequest } from "../step/step.ts";
 import { upstreamKinds } from "./kinds.ts";
@@ -16,17 +17,16 @@ const awayMs = 30 * 60_000;
 /** **Sends a person to an upstream provider** to sign in, for this flow in this browser. Cost: that of {@link leaveForUpstream}. */
 export async function beginUpstream(at: StepRequest, form: Form): Promise<SignInResult | Detour> {
   const upstream = await at.isolate.upstreams.find(at.context, form.get("upstream") ?? "");
-  return upstream === undefined ? { kind: "refused" } : leaveFor(at, upstream, form, at.flow.typed);
+  return upstream === undefined
+    ? { kind: "refused" }
+    : leaveFor(at, upstream, form.get("username")?.trim() || at.flow.typed);
 }
 
 /** The same for a provider that is known. */
-export async function leaveFor(
-  at: StepRequest,
-  upstream: Upstream,
-  form: Form,
-  typed: string | undefined,
-): Promise<Detour> {
-  const f = form.get("f") ?? new URL(at.request.url).searchParams.get("f") ?? "";
+export async function leaveFor(at: StepRequest, upstream: Upstream, typed: string | undefined): Promise<Detour> {
+  // Whoever comes back without a sign-in finds what they typed.
+  const path = await pathOf(at, { ...at.flow, typed: typed?.slice(0, 256), problem: undefined }, at.browser, "sign-in");
+  const f = new URL(path, at.context.settings.issuer).searchParams.get("f") ?? "";
   const location = await leaveForUpstream(at, upstream, {
     purpose: { f },
     isFresh: await mustBeFresh(at),

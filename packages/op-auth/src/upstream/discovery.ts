@@ -1,4 +1,3 @@
-import type { Form } from "@edge-op/shared/http/read-form";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
 import { verifiedAddress } from "@edge-op/shared/users/user-addresses";
 import type { PageRequest } from "../pages/frame.ts";
@@ -28,12 +27,11 @@ export async function discoverUpstream(
  */
 export async function leaveByDomain(
   at: StepRequest,
-  form: Form,
   { typed, isOffered = false }: { readonly typed: string; readonly isOffered?: boolean },
 ): Promise<Detour | undefined> {
   const upstream = await discoverUpstream(at, typed);
   if (upstream === undefined || at.flow.marks.link?.upstreamId === upstream.upstreamId) return undefined;
-  return isOffered || upstream.document.discovery === "require" ? leaveFor(at, upstream, form, typed) : undefined;
+  return isOffered || upstream.document.discovery === "require" ? leaveFor(at, upstream, typed) : undefined;
 }
 
 /**

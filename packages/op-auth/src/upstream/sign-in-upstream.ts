@@ -58,9 +58,11 @@ async function findHolder(
 async function askToConnect(at: StepRequest, { upstream, person }: Returned, sub: string): Promise<StepResult> {
   const { name: provider } = upstream.document;
   const { issuer, subject } = person;
+  const address = person.address?.address;
   const pending = { upstreamId: upstream.upstreamId, issuer, subject, sub, label: labelOf(person), provider };
   const id = await keepPendingLink(at.context, at.isolate, pending);
-  return { kind: "go to", step: "sign-in", marks: { link: { id, sub, upstreamId: upstream.upstreamId, provider } } };
+  const link = { id, sub, upstreamId: upstream.upstreamId, provider, address };
+  return { kind: "go to", step: "sign-in", marks: { link }, typed: address };
 }
 
 async function prove(at: StepRequest, returned: Returned, known: KnownIdentity): Promise<StepResult> {

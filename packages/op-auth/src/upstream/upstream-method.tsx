@@ -34,6 +34,7 @@ async function offeredUpstreams(
   return active.filter(({ upstreamId }) => identities.some((identity) => identity.upstreamId === upstreamId));
 }
 
+/** Several providers stand beside each other by their names. Each has the initial of its name, because a logo is drawn by its owner's rules. */
 function UpstreamButtons({
   view,
   upstreams,
@@ -41,18 +42,35 @@ function UpstreamButtons({
   readonly view: SignInMethodView;
   readonly upstreams: readonly Upstream[];
 }) {
-  const { t } = view;
+  const { form, formId, t } = view;
+  const buttons = upstreams.map(({ upstreamId, document: { name } }) => {
+    const text = t("upstream.continue", { provider: name });
+    const shown = upstreams.length === 1 ? { children: text } : { "aria-label": text, children: <bdi>{name}</bdi> };
+    const { children, ...label } = shown;
+    const id = `upstream-${upstreamId}`;
+    return (
+      <button
+        type="submit"
+        class="quiet"
+        name="upstream"
+        value={upstreamId}
+        id={id}
+        form={formId}
+        formnovalidate
+        {...label}
+      >
+        <span class="mark letter" aria-hidden="true">
+          {[...name][0]?.toUpperCase()}
+        </span>
+        <span>{children}</span>
+      </button>
+    );
+  });
+  if (formId !== undefined) return <div class="providers">{buttons}</div>;
   return (
-    <>
-      {view.isAlternative && <p class="or">{t("upstream.or")}</p>}
-      <form method="post" action={view.form.action} class="stack">
-        <HiddenFields fields={view.form.fields} />
-        {upstreams.map(({ upstreamId, document: { name } }) => (
-          <button type="submit" class="quiet" name="upstream" value={upstreamId} id={`upstream-${upstreamId}`}>
-            {t("upstream.continue", { provider: name })}
-          </button>
-        ))}
-      </form>
-    </>
+    <form method="post" action={form.action} class="providers">
+      <HiddenFields fields={form.fields} />
+      {buttons}
+    </form>
   );
 }

@@ -59,6 +59,17 @@ export class AdminApi {
     return (await this.send<Body>({ method: "GET", path, query })).body;
   }
 
+  /** Whether there is a record of this path. */
+  async has(path: string): Promise<boolean> {
+    try {
+      await this.get(path);
+      return true;
+    } catch (error) {
+      if (error instanceof OAuthError && error.code === "not_found") return false;
+      throw error;
+    }
+  }
+
   async send<Body>({ method, path, query = {}, body, ifMatch, isNew }: ApiRequest): Promise<ApiResult<Body>> {
     const search = new URLSearchParams(
       Object.entries(query).flatMap(([name, value]) => (value ? [[name, value]] : [])),

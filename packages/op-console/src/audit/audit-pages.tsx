@@ -4,6 +4,7 @@ import { clip } from "../serve/clip.ts";
 import { definePage } from "../serve/define-page.tsx";
 import { Actions, Facts, Head, List, Pager } from "../serve/parts.tsx";
 import type { ConsoleRoute, PageCall } from "../serve/route.ts";
+import { eventFacts } from "./event-facts.ts";
 
 export const auditScope = "admin:audit";
 const auditPath = "/console/audit";
@@ -86,7 +87,7 @@ const list = definePage({
       <>
         <Head title={t("audit.title")} />
         <Conditions t={t} query={query} />
-        <List t={t} items={found.events.map((event) => ({ name: event.type, detail: linesOf(event) }))} />
+        <List t={t} items={found.events.map((event) => ({ name: event.type, facts: eventFacts(t, event) }))} />
         <Pager t={t} path={path} query={query} next={found.next_cursor} />
         <Actions actions={[{ href: verificationPath, text: t("audit.verify") }]} />
       </>
@@ -94,18 +95,6 @@ const list = definePage({
     return { title: t("audit.title"), children };
   },
 });
-
-/** An event may have a long detail; a page has 50 kB. */
-const longestDetail = 300;
-
-function linesOf({ time, type: _, position, detail, shard: __, seq: ___, hash: ____, ...named }: ShownEvent): string[] {
-  const members = Object.entries(named).map(([name, value]) => `${name} ${value}`);
-  const more = Object.keys(detail).length === 0 ? "" : JSON.stringify(detail);
-  return [
-    [time, `#${position}`, ...members].join(" · "),
-    more.length > longestDetail ? `${more.slice(0, longestDetail)}…` : more,
-  ];
-}
 
 interface Verification {
   readonly valid: boolean;

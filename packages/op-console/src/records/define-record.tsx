@@ -33,7 +33,8 @@ function creationOf<Shown extends object>(spec: RecordSpec<Shown>, title: Consol
   return defineChange({
     ...{ path: kinds === undefined ? `${path}/new` : `${path}/new/:kind`, scope, title },
     fieldsOf: (_, at) => fieldsIn(at),
-    operations: [`${isReplaced ? "replace" : "create"}${noun}`],
+    operations: [`${isReplaced ? "replace" : "create"}${noun}`, ...(spec.warning?.operations ?? [])],
+    ...(spec.warning && { warning: spec.warning }),
     ends: spec.ends.create ?? "record.createEnds",
     async find(at) {
       const kind = kindOf(at);
@@ -93,6 +94,7 @@ function editOf<Shown extends object>(spec: RecordSpec<Shown>, ends: Ends): Cons
   const fieldsIn = (record: Shown) => fieldsOf(spec, record).filter(({ only }) => only !== "creation");
   return recordChange(spec, {
     ...{ below: "/edit", title: "record.edit", ends },
+    ...(spec.warning && { warning: spec.warning }),
     fieldsOf: ({ record }) => fieldsIn(record),
     operation: `${spec.isReplaced ? "replace" : "update"}${spec.noun}`,
     request(at, values, { record, values: before = {} }) {

@@ -2,6 +2,7 @@ import type { Child } from "hono/jsx";
 import type { AdminScope } from "../api/admin-api.ts";
 import type { ChangeSpec, Found } from "../serve/define-change.tsx";
 import { defineChange } from "../serve/define-change.tsx";
+import type { Values } from "../serve/fields.tsx";
 import type { ConsoleKey } from "../serve/messages.ts";
 import type { Action, Fact } from "../serve/parts.tsx";
 import type { ConsoleRoute, PageCall, View } from "../serve/route.ts";
@@ -47,6 +48,8 @@ export interface RecordSpec<Shown extends object> {
   };
   /** Created and changed by PUT, as a whole. */
   readonly isReplaced?: true;
+  /** What the confirmation of its creation and its change says of the values. */
+  readonly warning?: Warning;
   /** The list can be searched by one of these. */
   readonly conditions?: Readonly<Record<string, ConsoleKey>>;
   nameOf(record: Shown): string;
@@ -61,6 +64,13 @@ export interface RecordSpec<Shown extends object> {
   /** More operations of the record's page, beside that of the record, and what it shows of their results. */
   readonly alsoReads?: readonly string[];
   sections?(at: PageCall): Promise<Child>;
+}
+
+/** A text about values that are allowed, but often a mistake. */
+export interface Warning {
+  /** Operations of the admin API that it calls. */
+  readonly operations: readonly string[];
+  show(at: PageCall, before: Values, after: Values): Promise<Child>;
 }
 
 /** The path of a record's page, and of a page below it. */
@@ -100,6 +110,7 @@ interface RecordChange<Shown extends object>
   /** The changed part has a version of its own, or none; the record's version does not apply. */
   readonly isBeside?: true;
   readonly done?: ChangeSpec<FoundRecord<Shown>>["done"];
+  readonly warning?: Warning;
 }
 
 /** **A change of one record**, which leads back to its page. */
@@ -112,7 +123,7 @@ export function recordChange<Shown extends object>(
     ...change,
     path: `${spec.path}/:id${below}`,
     scope: spec.scope,
-    operations: [`read${spec.noun}`, operation],
+    operations: [`read${spec.noun}`, operation, ...(change.warning?.operations ?? [])],
     kind: spec.kind,
     async find(at) {
       const { body, etag } = await at.api.send<Shown>({ method: "GET", path: apiPath(spec, at) });

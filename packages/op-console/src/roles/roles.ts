@@ -2,6 +2,7 @@ import { defineRecord } from "../records/define-record.tsx";
 import type { RecordSpec } from "../records/record.ts";
 import { defineLists } from "../records/record-pages.tsx";
 import type { ConsoleRoute } from "../serve/route.ts";
+import { warnOfRoles } from "./warn-of-names.tsx";
 
 const path = "/console/roles";
 const common = { scope: "admin:users" } as const;
@@ -36,6 +37,7 @@ const groups: RecordSpec<Group> = {
     { name: "group", label: "group.name", kind: "text", isRequired: true, only: "creation" },
     { name: "roles", label: "group.roles", kind: "lines" },
   ],
+  warning: warnOfRoles,
   nameOf: ({ group }) => group,
   detailOf: ({ roles: given }) => [given.join(" ")],
 };

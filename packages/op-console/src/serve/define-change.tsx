@@ -32,6 +32,8 @@ export interface ChangeSpec<Changed extends Found> {
   readonly fields?: readonly Field[];
   /** Those of this record, if records differ. */
   fieldsOf?(found: Changed, at: PageCall): readonly Field[];
+  /** More that the page of the confirmation says of the values. */
+  readonly warning?: { show(at: PageCall, before: Values, after: Values): Promise<Child> };
   find(at: PageCall): Promise<Changed>;
   request(at: PageCall, values: Values, found: Changed): Omit<ApiRequest, "ifMatch">;
   /** Where the change leads; with `View`, the page that shows its result once. */
@@ -201,6 +203,7 @@ async function confirmation<Changed extends Found>(
       <ProblemNote at={at} problem={problem} />
       <p>{t(spec.ends)}</p>
       {found.note}
+      {await spec.warning?.show(at, before, values)}
       {changed.length > 0 && (
         <dl id="changes">
           {changed.map((field) => (

@@ -38,7 +38,12 @@ export function Done({ t, query }: { readonly t: T; readonly query: URLSearchPar
   );
 }
 
-export type Fact = readonly [name: string, value: string | readonly string[] | boolean | number | undefined];
+/** `data`: the name is no text of a catalog. */
+export type Fact = readonly [
+  name: string,
+  value: string | readonly string[] | boolean | number | undefined,
+  isData?: "data",
+];
 
 /** Bytes of a text, and of the texts of one fact. */
 const longest = { text: 400, name: 120, detail: 200, fact: 1_500 } as const;
@@ -59,11 +64,11 @@ export function Facts({ t, facts }: { readonly t: T; readonly facts: readonly Fa
   };
   return (
     <dl>
-      {facts.map(([name, value]) => {
+      {facts.map(([name, value, isData]) => {
         const texts = shown(value);
         return (
           <>
-            <dt>{name}</dt>
+            <dt>{isData ? <strong>{name}</strong> : name}</dt>
             {texts.length === 0 ? <dd class="muted">{t("value.none")}</dd> : texts.map((text) => <dd>{text}</dd>)}
           </>
         );
@@ -75,6 +80,7 @@ export function Facts({ t, facts }: { readonly t: T; readonly facts: readonly Fa
 export interface Item {
   readonly name: string;
   readonly detail?: readonly (string | undefined)[];
+  readonly facts?: readonly Fact[];
   /** Texts of the catalog. */
   readonly note?: string | undefined;
   readonly actions?: readonly Action[];
@@ -90,14 +96,15 @@ export function List({ t, items }: { readonly t: T; readonly items: readonly Ite
   if (items.length === 0) return <p class="muted">{t("list.empty")}</p>;
   return (
     <ul class="list">
-      {items.map(({ name: whole, detail = [], note, actions = [] }) => {
+      {items.map(({ name: whole, detail = [], facts, note, actions = [] }) => {
         const name = clip(whole, longest.name);
         return (
-          <li>
+          <li class={facts && "stacked"}>
             <div>
               <strong>{name}</strong>
               {note && <span class="muted small"> {note}</span>}
               {detail.map((text) => text && <div class="muted small detail">{clip(text, longest.detail)}</div>)}
+              {facts && <Facts t={t} facts={facts} />}
             </div>
             {actions.length > 0 && (
               <div class="row">

@@ -58,7 +58,13 @@ function signInAgain({ context, request }: ConsoleCall): Promise<Response> {
   const frame = frameOf({ context, request });
   const link = { href: "/console", text: frame.t("console.signIn") };
   const page = (
-    <MessagePage frame={frame} title={frame.t("console.ended")} text={frame.t("console.endedText")} link={link} />
+    <MessagePage
+      frame={frame}
+      title={frame.t("console.ended")}
+      text={frame.t("console.endedText")}
+      link={link}
+      sign="ended"
+    />
   );
   return respondPage(page, { status: 401, cookies: [endSessionCookie(context)], foreignImages: false });
 }

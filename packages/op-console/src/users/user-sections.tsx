@@ -1,8 +1,10 @@
+import type { ShownEvent } from "@edge-op/shared/audit/list-events";
 import type { Paged } from "../api/resources.ts";
+import { auditScope } from "../audit/audit-pages.tsx";
 import { recordPath } from "../records/record.ts";
 import type { ConsoleKey } from "../serve/messages.ts";
-import { type Action, Actions, type Item, List, Pager, Section, timeText } from "../serve/parts.tsx";
-import type { PageCall } from "../serve/route.ts";
+import { type Action, Actions, Facts, type Item, List, Pager, Section, timeText } from "../serve/parts.tsx";
+import { mayUse, type PageCall } from "../serve/route.ts";
 
 interface Session {
   readonly sid: string;
@@ -40,8 +42,35 @@ interface Identity {
   readonly created_at: number;
 }
 
-/** **What a user has**: sessions, factors, connections, consents and grants, each of which can be ended. */
-export async function userSections({ api, t, query, path, parameter }: PageCall) {
+const placeOf = ({ city, country }: Pick<Session, "city" | "country">) => [city, country].filter(Boolean).join(", ");
+
+/** The last sign-in, of the audit log: one event of one person and type. Its browser and place are those of its session, while that is listed. */
+function LastSignIn({ t, event, sessions }: Pick<PageCall, "t"> & LastSignInProps) {
+  if (event === undefined) return <p class="muted">{t("user.lastSignInNone")}</p>;
+  const { time, address, client_id: clientId, detail } = event;
+  const session = sessions.find(({ sid }) => sid === detail["sid"]);
+  const amr = Array.isArray(detail["amr"]) ? detail["amr"].join(", ") : "";
+  return (
+    <Facts
+      t={t}
+      facts={[
+        [t("event.time"), timeText(Math.floor(Date.parse(time) / 1000))],
+        [t("user.browser"), session?.device ?? t("user.browserUnknown")],
+        [t("user.place"), [session && placeOf(session), address].filter(Boolean).join(" · ")],
+        [t("event.amr"), amr],
+        [t("audit.byClient"), clientId],
+      ]}
+    />
+  );
+}
+
+interface LastSignInProps {
+  readonly event: ShownEvent | undefined;
+  readonly sessions: readonly Session[];
+}
+
+/** **What a user has**: the last sign-in, sessions, factors, connections, consents and grants, each of which can be ended. */
+export async function userSections({ api, t, query, path, parameter, session }: PageCall) {
   const sub = parameter("id");
   // A page of each list; each has its own place.
   const read = <Name extends string, Shown>(name: Name) =>
@@ -51,7 +80,10 @@ export async function userSections({ api, t, query, path, parameter }: PageCall)
     });
   const readAll = <Name extends string, Shown>(name: Name) =>
     api.get<Readonly<Record<Name, readonly Shown[]>>>(recordPath("/users", sub, `/${name}`));
-  const [sessions, { factors }, { identities }, consents, grants] = await Promise.all([
+  const hasLog = mayUse(session, auditScope);
+  const signIns = { sub, type: "sign-in.succeeded", limit: "1" };
+  const [signedIn, sessions, { factors }, { identities }, consents, grants] = await Promise.all([
+    hasLog ? api.get<{ readonly events: readonly ShownEvent[] }>("/audit", signIns) : undefined,
     read<"sessions", Session>("sessions"),
     readAll<"factors", Factor>("factors"),
     readAll<"identities", Identity>("identities"),
@@ -74,12 +106,17 @@ export async function userSections({ api, t, query, path, parameter }: PageCall)
   const added = (at: number) => t("user.factorCreated", { time: timeText(at) ?? "" });
   return (
     <>
+      {signedIn && (
+        <Section title={t("user.lastSignIn")}>
+          <LastSignIn t={t} event={signedIn.events[0]} sessions={sessions.sessions} />
+        </Section>
+      )}
       {section(
         "user.sessions",
-        sessions.sessions.map(({ sid, device, city, country, signed_in_at: at, ends_at: until }) => ({
+        sessions.sessions.map(({ sid, device, signed_in_at: at, ends_at: until, ...place }) => ({
           name: device,
           detail: [
-            [city, country].filter(Boolean).join(", "),
+            placeOf(place),
             t("user.sessionSince", { time: timeText(at) ?? "" }),
             t("user.sessionUntil", { time: timeText(until) ?? "" }),
           ],

@@ -3,6 +3,7 @@ import { auditOf, auditScope } from "../audit/audit-pages.tsx";
 import { defineRecord } from "../records/define-record.tsx";
 import { apiPath, type RecordSpec, recordChange, recordPath } from "../records/record.ts";
 import { defineLists } from "../records/record-pages.tsx";
+import { warnOfNames } from "../roles/warn-of-names.tsx";
 import type { ConsoleKey } from "../serve/messages.ts";
 import { Actions, Facts, Head, timeText } from "../serve/parts.tsx";
 import { type ConsoleRoute, mayUse, type PageCall } from "../serve/route.ts";
@@ -37,6 +38,7 @@ const users: RecordSpec<UserResource> = {
     { name: "groups", label: "user.groups", kind: "lines" },
     { name: "attributes", label: "user.attributes", help: "user.attributesHelp", kind: "json", only: "change" },
   ],
+  warning: warnOfNames,
   nameOf: ({ username }) => username,
   detailOf: ({ claims, sub }) => [[claims.name, claims.email].filter(Boolean).join(" · "), sub],
   facts: ({ t }, { has_password: hasPassword, created_at: at, terms }) => [
@@ -56,7 +58,7 @@ const users: RecordSpec<UserResource> = {
     { href: recordPath(path, sub, "/reset-link"), text: t("user.resetLink") },
     { href: recordPath(path, sub, "/temporary-password"), text: t("user.temporary"), isDangerous: true },
   ],
-  alsoReads: ["listSessions", "listFactors", "listIdentities", "listConsents", "listGrants"],
+  alsoReads: ["listAuditEvents", "listSessions", "listFactors", "listIdentities", "listConsents", "listGrants"],
   sections: userSections,
 };
 
@@ -79,6 +81,7 @@ const invitations: RecordSpec<Invitation> = {
     { name: "groups", label: "user.groups", kind: "lines" },
     { name: "locale", label: "invitation.language", kind: "choice", options: [["en"], ["de"]], only: "creation" },
   ],
+  warning: warnOfNames,
   nameOf: ({ email }) => email,
   detailOf: ({ name, expires_at: at }) => [[name, timeText(at)].filter(Boolean).join(" · ")],
   facts: ({ t }, { invited_by: by, expires_at: at }) => [

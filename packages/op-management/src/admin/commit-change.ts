@@ -13,7 +13,7 @@ export interface AdminChange {
   /** The client or user whose grants end in the same round. */
   readonly cutOff?: Pick<CutOffIntent, "kind" | "id"> | undefined;
   /** The person who is told of the change. */
-  readonly notice?: Omit<Notice, "evidence"> | undefined;
+  readonly notice?: Omit<Notice, "evidence" | "isByAdministrator"> | undefined;
 }
 
 /** The audit event. It never contains a secret, a token or a password. */
@@ -38,6 +38,6 @@ export async function commitChange({ context, actor }: ActorRequest, change: Adm
     return queryDatabase(() => database.batch(statements));
   };
   if (change.notice === undefined) await commit();
-  else await tellPersonWhen(context, { ...change.notice, evidence: change.event }, commit);
+  else await tellPersonWhen(context, { ...change.notice, isByAdministrator: true, evidence: change.event }, commit);
   wakeAuditLog(context);
 }

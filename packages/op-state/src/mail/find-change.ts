@@ -13,6 +13,7 @@ const isAddress = objectOf<EmailAddress>({ key: isText, address: isText });
 
 export interface FoundPerson extends Found {
   readonly locale: string | undefined;
+  readonly zoneinfo: string | undefined;
   /** The address that can take changes back. */
   readonly oldest: EmailAddress | undefined;
 }
@@ -43,11 +44,12 @@ export async function findChange(
     .bind(sub, target, atMs - clockMs, action, requestId, atMs);
   try {
     const row = await queryDatabase(() => select.first<Row>());
-    const { locale } = parseJsonObject(row?.claims ?? "{}") ?? {};
+    const { locale, zoneinfo } = parseJsonObject(row?.claims ?? "{}") ?? {};
     return {
       isCommitted: row?.is_committed === 1,
       addresses: readStored("addresses", row?.addresses ?? "[]", listOf(isText<string>)),
       locale: typeof locale === "string" ? locale : undefined,
+      zoneinfo: typeof zoneinfo === "string" ? zoneinfo : undefined,
       oldest: row?.oldest ? readStored("oldest address", row.oldest, isAddress) : undefined,
     };
   } catch (error) {

@@ -11,7 +11,7 @@ import { queryDatabase } from "@edge-op/shared/storage/query-database";
 /** For a person, before the addresses are known. */
 export type PersonMail = Omit<PreparedNotice, "id"> & { readonly type: "notice" };
 /** For an address, before it is known whose it is. */
-export type WaitingCode = Pick<CodeMail, "purpose" | "to" | "code" | "atMs" | "sub" | "locale"> & {
+export type WaitingCode = Pick<CodeMail, "purpose" | "to" | "code" | "atMs" | "sub" | "locale" | "asker"> & {
   readonly type: "code";
 };
 /** A mail that waits for its recipients. */
@@ -68,6 +68,7 @@ export interface AddressHolder {
   readonly address: string;
   readonly isActive: boolean;
   readonly isHeld: boolean;
+  readonly zoneinfo?: string | undefined;
 }
 
 /** The recipient of a mail to an address for which a code was requested. */
@@ -101,6 +102,7 @@ interface HolderRow {
   readonly sub: string;
   readonly address: string;
   readonly status: string;
+  readonly zoneinfo: string | null;
   readonly held_until_ms: number | null;
 }
 
@@ -112,15 +114,18 @@ export async function findHolder(
 ): Promise<AddressHolder | "nobody" | "no response"> {
   const select = database
     .prepare(
-      `SELECT a.sub, coalesce(a.address, a.address_key) AS address, a.held_until_ms, u.status FROM user_addresses a JOIN users u ON u.sub = a.sub
+      `SELECT a.sub, coalesce(a.address, a.address_key) AS address, a.held_until_ms, u.status, u.claims ->> 'zoneinfo' AS zoneinfo FROM user_addresses a JOIN users u ON u.sub = a.sub
          WHERE a.address_key = ?1 AND coalesce(a.held_until_ms, ?2 + 1) > ?2`,
     )
     .bind(key, atMs);
   try {
     const row = await queryDatabase(() => select.first<HolderRow>());
     if (row === null) return "nobody";
-    const { sub, address, status, held_until_ms: heldUntilMs } = row;
-    return { sub, address, isActive: status === "active", isHeld: heldUntilMs !== null };
+    const { sub, address, status, zoneinfo, held_until_ms: heldUntilMs } = row;
+    return {
+      ...{ sub, address, isActive: status === "active", isHeld: heldUntilMs !== null },
+      zoneinfo: zoneinfo ?? undefined,
+    };
   } catch (error) {
     if (!(error instanceof UnavailableError)) throw error;
     return "no response";

@@ -1,5 +1,4 @@
 import { type Branding, readBranding } from "@edge-op/pages/branding";
-import { renderAccountMail } from "@edge-op/pages/mail/account-mails";
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
 import {
   type AddressFailure,
@@ -167,14 +166,16 @@ export class MailSender
     const known = found === "no response" ? undefined : { isCommitted: true, addresses };
     const step = this.#machine.afterLookUp(row, true, known, nowMs());
     if (step.kind !== "expand" || recipient === undefined) return step.kind === "expand" ? undefined : step;
-    const { locale, atMs, code } = mail;
+    const { locale, atMs, code, asker } = mail;
     const { to, kind } = recipient;
-    return this.#address(row, [{ ...{ to, kind, locale, atMs }, code: kind === "address-in-use" ? undefined : code }]);
+    const zoneinfo = typeof found === "object" ? found.zoneinfo : undefined;
+    const sent = kind === "address-in-use" ? undefined : code;
+    return this.#address(row, [{ ...{ to, kind, locale, zoneinfo, atMs, asker }, code: sent }]);
   }
 
   async #lookUpPerson(row: MailRow, mail: PersonMail): Promise<WaitOrDrop | undefined> {
     const found = await findChange(this.env.DB, mail);
-    const { kind, atMs, removed } = mail;
+    const { kind, atMs, removed, asker, isByAdministrator } = mail;
     const told = found && {
       ...found,
       addresses: [...new Set([...found.addresses, ...(removed === undefined ? [] : [removed])])],
@@ -184,7 +185,8 @@ export class MailSender
     const undo = mail.undo ?? (await this.#takingBack(mail, found));
     const addressed = step.addresses.map((to) => {
       const undoPath = undo?.address === to ? undo.path : undefined;
-      return { to, locale: found?.locale ?? mail.locale, kind, atMs, undoPath };
+      const facts = { kind, atMs, asker, isByAdministrator, undoPath };
+      return { to, locale: found?.locale ?? mail.locale, zoneinfo: found?.zoneinfo, ...facts };
     });
     return this.#address(row, addressed);
   }
@@ -219,6 +221,8 @@ export class MailSender
     if (room?.kind === "refused") return { kind: "wait", dueMs: nowMs() + room.retryAfterMs, tries: 0 };
     const settings = readSettings(this.env);
     const branding: Branding = readBranding(this.env);
+    // With its texts it is as large as this class, and few starts of an isolate send a mail.
+    const { renderAccountMail } = await import("@edge-op/pages/mail/account-mails");
     const result = await sendMail(this.env, settings, {
       id: row.id,
       from: { email: settings.mailFrom ?? "", name: branding.name },

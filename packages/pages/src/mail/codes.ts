@@ -1,20 +1,19 @@
 import { type CodePurpose, mailedCodeMs } from "@edge-op/shared/mail/mail-sender-rpc";
 import type { Language } from "../languages.ts";
 import { createTranslator } from "../translator.ts";
+import { describeFacts, type MailFacts } from "./facts.ts";
+import type { MailBlock, MailContent, MailFrame } from "./mail-parts.ts";
 import { mailMessages } from "./messages.ts";
-import type { MailBlock, MailContent, MailFrame } from "./render-mail.ts";
 
 /**
  * `account-exists`: a code for a new account, to somebody who has one. `address-in-use`: the address belongs to another account, and gets no code.
  */
 export type CodeMailKind = CodePurpose | "account-exists" | "address-in-use";
 
-export interface CodeData {
+export interface CodeData extends MailFacts {
   readonly kind: CodeMailKind;
   /** Absent for `address-in-use`. */
   readonly code?: string | undefined;
-  readonly atMs: number;
-  readonly locale?: string | undefined;
 }
 
 const titles = {
@@ -37,23 +36,28 @@ const explanations = {
 
 export const codeMailKinds = Object.keys(titles) as readonly CodeMailKind[];
 
+/** For an account that exists. Who mistypes their address in any other form tells a stranger nothing of themselves. */
+const namesAsker: readonly CodeMailKind[] = ["recover", "sign-in"];
+
 /**
- * **A mailed code.** It is typed into the page on which it was requested: there is no link that a program which reads mails could open. It contains
- * no text of anyone, and the subject does not contain the code.
+ * **A mailed code.** It is typed into the page on which it was requested, from the subject too: there is no link that a program which reads mails
+ * could open. It contains no text of anyone.
  */
-export function describeCode({ kind, code }: CodeData, language: Language, { branding }: MailFrame): MailContent {
+export function describeCode(mail: CodeData, language: Language, { branding }: MailFrame): MailContent {
+  const { kind, code } = mail;
   const t = createTranslator(mailMessages, language);
   const values = { name: branding.name, minutes: mailedCodeMs / 60_000 };
   const paragraph = (text: string): MailBlock => ({ kind: "paragraph", text });
-  const shown: readonly MailBlock[] =
-    code === undefined
-      ? []
-      : [{ kind: "code", text: `${code.slice(0, 4)} ${code.slice(4)}` }, paragraph(t("mail.codeUse", values))];
+  const heading = t(titles[kind]);
+  const facts = describeFacts(t, namesAsker.includes(kind) ? mail : { ...mail, asker: undefined });
+  const typed = code && `${code.slice(0, 4)} ${code.slice(4)}`;
   return {
-    subject: t(titles[kind]),
+    subject: typed ? `${typed} – ${heading}` : heading,
+    heading,
     blocks: [
       paragraph(t(explanations[kind], values)),
-      ...shown,
+      ...(typed ? [{ kind: "code", text: typed } as const, paragraph(t("mail.codeUse", values))] : []),
+      { kind: "facts", facts },
       paragraph(t(kind === "sign-in" ? "mail.codeSignInNotYou" : "mail.codeNotYou")),
     ],
   };

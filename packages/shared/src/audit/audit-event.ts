@@ -8,6 +8,10 @@ export interface EventOrigin {
   readonly requestId?: string | undefined;
   /** The client that the person signs in to. */
   readonly clientId?: string | undefined;
+  /** The browser and system of a sign-in, and its estimated place. */
+  readonly device?: string | undefined;
+  readonly city?: string | undefined;
+  readonly country?: string | undefined;
 }
 
 /** The origin of what a request does. */

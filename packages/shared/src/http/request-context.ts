@@ -3,6 +3,7 @@ import { readSettings, type Settings, type SettingsVariables } from "../config/s
 import { nowMs } from "../runtime/clock.ts";
 import { LineBudget } from "../runtime/line-budget.ts";
 import { type LogEventName, type LogFields, log } from "../runtime/log.ts";
+import { describeDevice } from "./asker.ts";
 import { senderNetwork } from "./client-address.ts";
 import { type CallCounts, countCalls } from "./count-calls.ts";
 
@@ -21,6 +22,8 @@ export interface RequestContext<Env> {
   readonly network: string | undefined;
   /** The location where the request arrived, to place new ids near it; absent in tests and some local runs. */
   readonly cf: Partial<IncomingRequestCfProperties> | undefined;
+  /** The browser and system of the sender, in words of a fixed vocabulary (asker.ts). Absent for work without a request. */
+  readonly device: string | undefined;
   /** The path as it is routed, and the method. Absent for work without a request. */
   readonly endpoint: string | undefined;
   readonly method: string | undefined;
@@ -162,6 +165,10 @@ class CreatedContext<Env extends CreatedEnv> implements RequestContext<Env> {
     return this.#request.cf as Partial<IncomingRequestCfProperties> | undefined;
   }
 
+  get device(): string {
+    return describeDevice(this.#request.headers.get("user-agent"));
+  }
+
   get traceId(): string | undefined {
     return /^[0-9a-f]{2}-([0-9a-f]{32})-/.exec(this.#request.headers.get("traceparent") ?? "")?.[1];
   }
@@ -187,7 +194,7 @@ export function createRequestContext<Env extends SettingsVariables>(
 }
 
 /** The properties that a context reads from its request through private members, which an object derived from it does not have. */
-const readFromRequest = ["requestId", "network", "cf", "traceId"] as const;
+const readFromRequest = ["requestId", "network", "cf", "device", "traceId"] as const;
 
 /** The context of the same request with other members. A copy by spread would read everything from the request. */
 export function withMembers<Env>(

@@ -1,3 +1,4 @@
+import type { Asker } from "../http/asker.ts";
 import type { FactsRpc } from "../secrets/deployment-facts.ts";
 import type { EmailAddress } from "../users/user-addresses.ts";
 
@@ -71,6 +72,10 @@ export interface PreparedNotice {
   readonly takesBack?: TakenBack | undefined;
   /** The language of a notice about nobody. */
   readonly locale?: string | undefined;
+  /** The browser of the person. Absent for what an administrator or the provider did, and in notices of the previous release. */
+  readonly asker?: Asker | undefined;
+  /** An administrator made the change, whatever its kind. */
+  readonly isByAdministrator?: boolean | undefined;
 }
 
 /** How long a mailed code is accepted. */
@@ -95,6 +100,8 @@ export interface CodeMail {
   readonly sub?: string | undefined;
   /** The language of the page. */
   readonly locale: string;
+  /** The browser in which the code was requested. Absent in codes of the previous release. */
+  readonly asker?: Asker | undefined;
   /** The network address of the request, if it is known. */
   readonly sender: string | undefined;
   /** A browser in which a code for this address has succeeded has limits of its own. */

@@ -1,3 +1,4 @@
+import { askerOf } from "../http/asker.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { log } from "../runtime/log.ts";
@@ -15,9 +16,11 @@ export interface MailBindings {
   readonly MAIL_SENDER: DurableObjectNamespace<MailSenderRpc>;
 }
 
-type MailContext = Pick<RequestContext<MailBindings>, "env" | "settings" | "requestId" | "waitUntil">;
+type MailContext = Pick<RequestContext<MailBindings>, "env" | "settings" | "requestId" | "waitUntil"> &
+  Partial<Pick<RequestContext<unknown>, "cf" | "device">>;
 
-export interface Notice extends Pick<PreparedNotice, "removed" | "undo" | "takesBack" | "locale"> {
+export interface Notice
+  extends Pick<PreparedNotice, "removed" | "undo" | "takesBack" | "locale" | "isByAdministrator"> {
   readonly sub: string;
   /** Where they are known: a person without a verified address is not told, and costs no call. */
   readonly claims?: User["claims"];
@@ -50,7 +53,9 @@ export async function tellPersonWhen<T>(
   const stub = objectStub(settings, env.MAIL_SENDER, mailSenderName);
   // A change that is attempted again in the same request, on top of another one, is one change.
   const id = `${requestId}.${notice.kind}`;
-  const prepared = { ...notice, id, atMs: nowMs(), evidence: { ...evidence, requestId } };
+  // The request of an administrator says nothing of the person.
+  const asker = notice.isByAdministrator ? undefined : askerOf(context);
+  const prepared = { ...notice, id, atMs: nowMs(), evidence: { ...evidence, requestId }, asker };
   const ready = callObject("mail sender", () => stub.prepare(prepared));
   const result = await commit(ready);
   const isPrepared = await ready;

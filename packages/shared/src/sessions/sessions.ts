@@ -1,6 +1,6 @@
 import { encodeBase64Url, randomBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
-import { originOf } from "../audit/audit-event.ts";
+import { type EventOrigin, originOf } from "../audit/audit-event.ts";
 import { formatVersion, parseVersion } from "../grants/grant.ts";
 import type { GrantRevocation } from "../grants/grant-revocation.ts";
 import type { RequestContext } from "../http/request-context.ts";
@@ -108,8 +108,12 @@ export class Sessions {
     { idleMs }: SessionLifetime,
     {
       clientId,
-      ...more
+      from,
+      flow,
+      admitted,
     }: Pick<Opening, "flow" | "admitted"> & {
+      /** The browser and place of the sign-in, for the audit. */
+      readonly from?: Pick<EventOrigin, "device" | "city" | "country">;
       /** The client that the person signs in for, for the audit. */
       readonly clientId?: string | undefined;
     } = {},
@@ -120,9 +124,10 @@ export class Sessions {
     const opening: Opening = {
       session: { ...session, key: at.key, idleMs },
       replaces: old && (await hash(old.random)),
-      ...more,
+      flow,
+      admitted,
     };
-    return callObject("session", () => at.stub.open(opening, originOf(context, clientId)));
+    return callObject("session", () => at.stub.open(opening, { ...originOf(context, clientId), ...from }));
   }
 
   async use(

@@ -1,4 +1,5 @@
 import { isCutOffSince } from "../cut-offs/cut-offs.ts";
+import type { Place } from "../http/asker.ts";
 import { queryDatabase } from "../storage/query-database.ts";
 import { coversAsked, type ReliedConsent } from "../users/consents.ts";
 import { insertOfflineGrant, type NewOfflineGrant } from "../users/offline-grants.ts";
@@ -43,13 +44,6 @@ export function listEndingSession(
 }
 
 const sessionsAtOnce = 200;
-
-/** Where a session was opened, as the platform estimates it; the address is not stored. */
-export interface Place {
-  readonly city?: string;
-  /** ISO 3166-1 alpha-2. */
-  readonly country?: string;
-}
 
 export interface UserSession extends Place {
   readonly sid: string;

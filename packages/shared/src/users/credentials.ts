@@ -1,7 +1,8 @@
 import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { dearestHash } from "../secrets/hash-cost.ts";
 import { queryDatabase } from "../storage/query-database.ts";
-import { type FactorRow, type Factors, factorColumns, type TermsRow, toFactors } from "./factors.ts";
+import { allUsed, type FactorRow, type Factors, factorColumns, type TermsRow, toFactors } from "./factors.ts";
+import { hasOwnPassword } from "./identities.ts";
 import type { User } from "./user.ts";
 import { parseEmailAddress } from "./user-addresses.ts";
 import { canonicalUsername } from "./username.ts";
@@ -149,6 +150,21 @@ function toPasskey(row: PasskeyRow): Passkey {
   };
 }
 
+/** A passkey as a sign-in needs it. */
+export interface FoundPasskey
+  extends Passkey,
+    Pick<User, "status">,
+    Pick<PasswordRecord, "allowed">,
+    Pick<Factors, "terms"> {
+  /** Its person has no other passkey, no password, no identity elsewhere and no unused recovery code. */
+  readonly isOnlyWayIn: boolean;
+}
+
+const onlyWayIn = `NOT ${hasOwnPassword("c.sub")}
+  AND NOT EXISTS (SELECT 1 FROM webauthn_credentials o WHERE o.sub = c.sub AND o.credential_id <> c.credential_id)
+  AND NOT EXISTS (SELECT 1 FROM user_identities i WHERE i.sub = c.sub)
+  AND NOT EXISTS (SELECT 1 FROM user_recovery_codes r WHERE r.sub = c.sub AND r.used < ${allUsed})`;
+
 /**
  * Contains the user's status, their consent to a client, and the terms that they have agreed to. The passkey of a suspended user is returned too; the
  * caller refuses it.
@@ -157,19 +173,20 @@ export async function findPasskey(
   database: D1Database,
   credentialId: string,
   clientId?: string,
-): Promise<(Passkey & Pick<User, "status"> & Pick<PasswordRecord, "allowed"> & Pick<Factors, "terms">) | undefined> {
+): Promise<FoundPasskey | undefined> {
   const row = await queryDatabase(() =>
     database
       .prepare(
-        `SELECT c.*, u.status, u.terms_version, s.allowed FROM webauthn_credentials c JOIN users u ON u.sub = c.sub
+        `SELECT c.*, u.status, u.terms_version, s.allowed, ${onlyWayIn} AS is_only FROM webauthn_credentials c JOIN users u ON u.sub = c.sub
            LEFT JOIN consents s ON s.sub = c.sub AND s.client_id = ?2 WHERE c.credential_id = ?1`,
       )
       .bind(credentialId, clientId ?? null)
-      .first<PasskeyRow & Allowed & TermsRow & Pick<User, "status">>(),
+      .first<PasskeyRow & Allowed & TermsRow & Pick<User, "status"> & { readonly is_only: number }>(),
   );
   if (row === null) return undefined;
   const { status, terms_version: terms } = row;
-  return { ...toPasskey(row), status, allowed: toAllowed(row), terms: terms ?? undefined };
+  const isOnlyWayIn = row.is_only === 1;
+  return { ...toPasskey(row), status, allowed: toAllowed(row), terms: terms ?? undefined, isOnlyWayIn };
 }
 
 export async function listPasskeys(database: D1Database, sub: string): Promise<Passkey[]> {
@@ -196,8 +213,8 @@ function passkeyInsertion(database: D1Database, passkey: Passkey, onConflict: st
   return database
     .prepare(
       `INSERT INTO webauthn_credentials
-           (credential_id, sub, public_key, sign_count, transports, backed_up, name, created_at_ms)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ${onConflict}`,
+           (credential_id, sub, public_key, sign_count, transports, backed_up, name, created_at_ms, last_used_at_ms)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ${onConflict}`,
     )
     .bind(
       passkey.credentialId,
@@ -208,6 +225,7 @@ function passkeyInsertion(database: D1Database, passkey: Passkey, onConflict: st
       passkey.backedUp ? 1 : 0,
       passkey.name,
       passkey.createdAtMs,
+      passkey.lastUsedAtMs ?? null,
     );
 }
 

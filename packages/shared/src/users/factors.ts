@@ -32,7 +32,8 @@ export interface FactorRow extends TermsRow {
 }
 
 export const recoveryCodesOfSet = 8;
-const allUsed = 2 ** recoveryCodesOfSet - 1;
+/** Of the column `used`: no code is left. */
+export const allUsed = 2 ** recoveryCodesOfSet - 1;
 
 /** Columns of a query of `users u`. */
 export const factorColumns = `u.factor_epoch, u.terms_version, EXISTS (SELECT 1 FROM user_totp t WHERE t.sub = u.sub) AS has_totp,

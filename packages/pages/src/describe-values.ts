@@ -1,5 +1,5 @@
+import type { Place } from "@edge-op/shared/http/asker";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { Place } from "@edge-op/shared/sessions/user-sessions";
 import type { User } from "@edge-op/shared/users/user";
 
 /** **A place for display**: city and country, in the language of the page; `undefined` if it is not known. */
@@ -23,16 +23,16 @@ export interface PersonalDates {
 }
 
 /**
- * **Dates and times as a person reads them**: in their language and in the zone of their `zoneinfo` claim (OIDC Core §5.1), else in that of the
- * request, as Cloudflare estimates it from the address, else in UTC.
+ * **Dates and times as a person reads them**: in their language, as the region of their `locale` writes them, and in the zone of their `zoneinfo`
+ * claim (OIDC Core §5.1), else in that of the request, as Cloudflare estimates it from the address, else in UTC.
  */
 export function personalDates(
   { cf }: Pick<RequestContext<unknown>, "cf">,
   language: string,
-  { claims }: Pick<User, "claims">,
+  { claims }: { readonly claims: Pick<User["claims"], "locale" | "zoneinfo"> },
 ): PersonalDates {
   const timeZone = findZone(claims.zoneinfo) ?? findZone(cf?.timezone) ?? "UTC";
-  const locale = language === "en" ? "en-GB" : language;
+  const locale = findRegion(claims.locale, language) ?? (language === "en" ? "en-GB" : language);
   const day = { timeZone, day: "numeric", month: "short", year: "numeric" } as const;
   const date = new Intl.DateTimeFormat(locale, day);
   const time = new Intl.DateTimeFormat(locale, { ...day, hour: "2-digit", minute: "2-digit", timeZoneName: "short" });
@@ -44,6 +44,17 @@ function findZone(name: string | undefined): string | undefined {
   if (name === undefined) return undefined;
   try {
     return new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A locale that names a region, if it is in the language of the text. Likewise. */
+function findRegion(tag: string | undefined, language: string): string | undefined {
+  if (tag === undefined) return undefined;
+  try {
+    const locale = new Intl.Locale(tag);
+    return locale.language === language && locale.region !== undefined ? `${language}-${locale.region}` : undefined;
   } catch {
     return undefined;
   }

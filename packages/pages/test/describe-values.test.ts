@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { describeWait } from "../src/pages/describe-values.ts";
+import { describeWait } from "../src/describe-values.ts";
 
 it.each([
   ["en", 1, "1 second"],

@@ -1,0 +1,103 @@
+import { personalDates } from "@edge-op/pages/describe-values";
+import { formToken } from "@edge-op/pages/form-token";
+import { respondPage } from "@edge-op/pages/respond-page";
+import { findPassword, listPasskeys, type Passkey } from "@edge-op/shared/users/credentials";
+import { type ListedFactor, listFactors } from "@edge-op/shared/users/factors";
+import { listIdentities } from "@edge-op/shared/users/identities";
+import { PasskeySignal, personSignal } from "../factors/passkey-parts.tsx";
+import { passkeyScript } from "../factors/passkey-script.ts";
+import { passkeyRegistrationOptions } from "../factors/register-passkey.ts";
+import { frameOf, type PageRequest } from "../pages/frame.ts";
+import type { AuthTranslator } from "../pages/messages.ts";
+import type { SignedInPerson } from "../session/signed-in-person.ts";
+import { AccountLayout } from "./account-layout.tsx";
+import { takeNotice } from "./account-notices.ts";
+import { Section } from "./account-parts.tsx";
+import { mayAddConditionally, mayAddPasskey } from "./factor-level.ts";
+import { FactorsSection } from "./factors-section.tsx";
+import { IdentitiesSection } from "./identities.tsx";
+import { OnlyWayIn } from "./only-way-in.tsx";
+import { PasskeyFailures, PasskeysSection, type Registration } from "./passkeys-section.tsx";
+import { accountForms, asPerson } from "./require-person.ts";
+
+/** A passkey ceremony starts when the page is rendered and must end within this time. */
+const ceremonyMs = 10 * 60_000;
+
+/** **`GET /account/security`**: password, passkeys, second factors, connected providers. Cost: 2 object calls, 4 D1 calls. */
+export function showSecurity(at: PageRequest): Promise<Response> {
+  return asPerson(at, (person) => renderSecurity(at, person));
+}
+
+async function renderSecurity(at: PageRequest, person: SignedInPerson): Promise<Response> {
+  const { context, isolate, request } = at;
+  const { user, sessionId } = person;
+  const { DB } = context.env;
+  const [{ record: password }, passkeys, factors, identities, upstreams] = await Promise.all([
+    findPassword(DB, user.username),
+    listPasskeys(DB, user.sub),
+    listFactors(DB, user.sub),
+    listIdentities(DB, user.sub),
+    isolate.upstreams.list(context),
+  ]);
+  // A person who has removed a factor does not get another one without asking.
+  const hasRemovedNone = password?.factors.epoch === 0;
+  const frame = frameOf(context, request);
+  const { t } = frame;
+  const token = await formToken(context, accountForms, sessionId);
+  const { notice, cookies } = takeNotice(at);
+  const listed = {
+    t,
+    date: personalDates(context, t.language, user).date,
+    created: (date: string) => t("account.created", { date }),
+    lastUsed: (date: string) => t("account.lastUsed", { date }),
+  };
+  const hasPassword = password?.sub === user.sub && password.hash !== undefined;
+  const isMailable = context.settings.mailProvider !== "off" && user.claims.email_verified === true;
+  const registration = await register(at, person, { factors, passkeys, hasRemovedNone });
+  const page = (
+    <AccountLayout frame={frame} area="security" user={user} notice={notice} scripts={[passkeyScript]}>
+      <PasskeyFailures t={t} />
+      <PasskeySignal signal={await personSignal(context, user, passkeys)} />
+      <OnlyWayIn frame={frame} ways={{ hasPassword, passkeys, identities, factors, isMailable }} />
+      <PasswordSection t={t} hasPassword={hasPassword} />
+      <PasskeysSection t={t} date={listed.date} formToken={token} passkeys={passkeys} registration={registration} />
+      <FactorsSection {...listed} factors={factors} />
+      <IdentitiesSection {...listed} formToken={token} identities={identities} upstreams={upstreams} />
+    </AccountLayout>
+  );
+  return respondPage(page, { formLeaves: upstreams.length > 0, cookies });
+}
+
+interface Known {
+  readonly factors: readonly ListedFactor[];
+  readonly passkeys: readonly Passkey[];
+  readonly hasRemovedNone: boolean;
+}
+
+/** `undefined` if the sign-in is too old to add a passkey. */
+async function register(
+  at: PageRequest,
+  person: SignedInPerson,
+  { factors, passkeys, hasRemovedNone }: Known,
+): Promise<Registration | undefined> {
+  if (!mayAddPasskey(at, person, factors)) return undefined;
+  const { context, isolate } = at;
+  const { user } = person;
+  const until = context.arrivedAtMs + ceremonyMs;
+  const ceremony = await isolate.challenges.put(context, "passkey-ceremony", user.sub, until);
+  return {
+    ceremony,
+    options: await passkeyRegistrationOptions(context, user, passkeys, ceremony),
+    isConditional: hasRemovedNone && mayAddConditionally(at, person, factors),
+  };
+}
+
+function PasswordSection({ t, hasPassword }: { readonly t: AuthTranslator; readonly hasPassword: boolean }) {
+  const action = (
+    <a class="button quiet slim" href="/account/password" id="password">
+      {t(hasPassword ? "account.changePassword" : "account.setPassword")}
+    </a>
+  );
+  const text = t(hasPassword ? "account.passwordText" : "account.noPasswordText");
+  return <Section title={t("account.password")} text={text} action={action} />;
+}

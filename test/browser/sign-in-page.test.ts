@@ -1,0 +1,118 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type BrowserFixtures, capture, openBrowserFixtures, openContext, person, see } from "./browser-fixtures.ts";
+import { BrowserMailbox } from "./browser-mailbox.ts";
+
+/** 60 characters without a blank. */
+const long = "Donaudampfschifffahrtselektrizitaetenhauptbetriebswerkbauunt";
+const longAddress = `${"a".repeat(48)}@example.com`;
+
+let fixtures: BrowserFixtures;
+let mailbox: BrowserMailbox;
+
+beforeAll(async () => {
+  mailbox = await BrowserMailbox.start();
+  fixtures = await openBrowserFixtures({ vars: { ...mailbox.variables, SIGN_UP: "open" } });
+  for (const name of ["Example Corp", "Other Corp"]) {
+    const upstream_id = name.slice(0, 5).toLowerCase();
+    const settings = { issuer: `https://${upstream_id}.example`, client_id: "here", client_secret: "secret" };
+    await fixtures.admin.require("POST", "/upstreams", { upstream_id, name, ...settings });
+  }
+  const urls = { policy_uri: "https://app.example/privacy", tos_uri: "https://app.example/terms" };
+  await fixtures.admin.require("PATCH", "/clients/demo-app", urls);
+});
+
+afterAll(async () => {
+  await fixtures.close();
+  mailbox.close();
+});
+
+const heightOf = (page: Page) => page.evaluate<number>("document.querySelector('main').getBoundingClientRect().height");
+const overflowOf = (page: Page) => page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
+
+describe("the sign-in page", () => {
+  it("is one card of at most 640 px with all that it can offer, and ends above the fold", async () => {
+    const context = await openContext(fixtures.browser);
+    const page = await context.newPage();
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await page.goto(`${fixtures.application.origin}/login`);
+    await page.waitForSelector("#passkey");
+    await capture(page, "sign-in-1280x800");
+    expect(await heightOf(page)).toBeLessThanOrEqual(640);
+    expect(await page.evaluate("document.documentElement.scrollHeight")).toBeLessThanOrEqual(800);
+    expect(await page.locator(".or:visible").count()).toBe(1);
+    await see(page, "sign-in-whole");
+    await context.close();
+  });
+
+  it.each([true, false])("keeps what was typed at each button, with scripts: %s", async (javaScriptEnabled) => {
+    const context = await openContext(fixtures.browser, "english", { javaScriptEnabled });
+    const page = await context.newPage();
+    await page.goto(`${fixtures.application.origin}/login`);
+    await page.fill("#username", "nina@example.com");
+    await page.click("#language-de");
+    expect(await page.inputValue("#username")).toBe("nina@example.com");
+    expect(await page.getAttribute("html", "lang")).toBe("de");
+    await page.click("#sign-up");
+    expect(await page.inputValue("#address")).toBe("nina@example.com");
+    await page.click("#has-account");
+    expect(await page.inputValue("#username")).toBe("nina@example.com");
+    await page.click("#forgot");
+    expect(await page.inputValue("#address")).toBe("nina@example.com");
+    await context.close();
+  });
+
+  it("Enter signs in, and the button shows that it was pressed", async () => {
+    const context = await openContext(fixtures.browser);
+    const page = await context.newPage();
+    await page.goto(`${fixtures.application.origin}/login`);
+    await page.fill("#username", person.username);
+    await page.fill("#password", person.password);
+    // The page stays: the listener of every page has run before this one.
+    await page.evaluate("addEventListener('submit', (event) => event.preventDefault())");
+    await page.press("#password", "Enter");
+    expect(await page.getAttribute("#sign-in", "aria-busy")).toBe("true");
+    expect(await page.locator("[aria-busy]").count()).toBe(1);
+    await context.close();
+  });
+});
+
+it.each([320, 390])("names of 60 characters without a blank stay inside their buttons: %i px", async (width) => {
+  const { admin, application, provider, browser } = fixtures;
+  await admin.require("PATCH", "/clients/demo-app", { client_name: long });
+  await admin.require("PATCH", "/upstreams/examp", { name: long });
+  const username = `long-${width}`;
+  const claims = { email: `${width}${longAddress}`, email_verified: true };
+  await admin.require("POST", "/users", { sub: username, username, password: person.password, claims });
+  const context = await openContext(browser);
+  const page = await context.newPage();
+  await page.setViewportSize({ width, height: 844 });
+  const show = async (name: string) => {
+    await capture(page, `long-${name}-${width}`);
+    expect(await overflowOf(page), name).toBe(0);
+  };
+  await page.goto(`${application.origin}/login`);
+  await show("sign-in");
+  await page.fill("#username", username);
+  await page.fill("#password", person.password);
+  await page.click("#sign-in");
+  await page.waitForSelector("#allow");
+  await show("consent");
+  await page.goBack();
+  await page.waitForSelector("a.button");
+  await show("continue");
+  for (const path of ["/account", "/account/address", "/account/name", "/account/apps"]) {
+    await page.goto(`${provider.origin}${path}`);
+    await show(path.replaceAll("/", "-"));
+  }
+  const url = new URL(`${provider.origin}/authorize`);
+  const { searchParams } = new URL(
+    (await (await page.request.get(`${application.origin}/login`, { maxRedirects: 0 })).headers()["location"]) ?? "",
+  );
+  for (const [name, value] of searchParams) url.searchParams.set(name, value);
+  url.searchParams.set("prompt", "select_account");
+  await page.goto(url.href);
+  await page.waitForSelector("#current-account");
+  await show("select-account");
+  await context.close();
+});
