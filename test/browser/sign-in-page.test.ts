@@ -107,7 +107,7 @@ it.each([320, 390])("names of 60 characters without a blank stay inside their bu
   }
   const url = new URL(`${provider.origin}/authorize`);
   const { searchParams } = new URL(
-    (await (await page.request.get(`${application.origin}/login`, { maxRedirects: 0 })).headers()["location"]) ?? "",
+    (await page.request.get(`${application.origin}/login`, { maxRedirects: 0 })).headers()["location"] ?? "",
   );
   for (const [name, value] of searchParams) url.searchParams.set(name, value);
   url.searchParams.set("prompt", "select_account");
