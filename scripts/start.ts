@@ -8,7 +8,8 @@ import { describeHooks, HooksError, settingsOfHooks } from "../packages/edge-op/
 import { typicalDistances } from "../packages/edge-op/src/place-workers.ts";
 import type { LocalProvider } from "../packages/edge-op/src/run-provider.ts";
 import { SettingError, settingsFrom } from "../packages/edge-op/src/settings-variables.ts";
-import { sourceBuilds } from "../packages/edge-op/src/source-builds.ts";
+import { buildFromSources } from "../packages/edge-op/src/source-builds.ts";
+import { findDeployedFaults, withDeployedTexts } from "../packages/edge-op/src/texts/deployed-texts.ts";
 import { repositoryRoot } from "../packages/edge-op/src/workers.ts";
 import { rehearseRestore } from "../packages/edge-op/testing/rehearse-restore.ts";
 import { onSourceChange } from "./source-changes.ts";
@@ -74,8 +75,15 @@ async function readSettings(hooks: string | undefined): Promise<Record<string, s
 }
 
 const options = readOptions();
+const deployments = join(repositoryRoot, "deployments");
+const faults = findDeployedFaults(deployments);
+if (faults.length > 0) {
+  console.error(faults.join("\n"));
+  process.exit(2);
+}
+const builds = buildFromSources([withDeployedTexts(deployments)]);
 if (options["rehearse-restore"]) {
-  await rehearseRestore(sourceBuilds, console.log);
+  await rehearseRestore(builds, console.log);
   process.exit(0);
 }
 const port = readPort("PORT", 8787);
@@ -93,7 +101,7 @@ function log(line: { readonly level: string; readonly message: string }): void {
     console.error(`[${line.level}] ${line.message}`);
 }
 
-const run = new DevelopmentRun(sourceBuilds, {
+const run = new DevelopmentRun(builds, {
   port,
   host,
   demoPort,

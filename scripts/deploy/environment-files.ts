@@ -4,8 +4,9 @@
  */
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
+import { findDeployedFaults } from "../../packages/edge-op/src/texts/deployed-texts.ts";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 import { checkEnvironment, type Environment, type EnvironmentFile, isEnvironmentName } from "./environment.ts";
 import { Refusal } from "./refusal.ts";
@@ -19,6 +20,11 @@ export function generatedDirectory(directory: string, name: string): string {
   const path = join(directory, ".generated", name);
   mkdirSync(path, { recursive: true, mode: 0o700 });
   return path;
+}
+
+/** The directory that a directory of generated files belongs to. */
+export function deploymentsOf(generated: string): string {
+  return dirname(dirname(generated));
 }
 
 export function environmentNames(directory: string): string[] {
@@ -49,6 +55,8 @@ export async function loadEnvironment(directory: string, name: string): Promise<
   const path = pathOf(directory, name);
   if (path === undefined) throw notDefined(directory, name);
   const checked = checkEnvironment(name, await readFile(path));
+  const faults = findDeployedFaults(directory);
+  if (faults.length > 0) throw new Refusal(faults.map((fault) => relative(repositoryRoot, fault)));
   const shown = relative(repositoryRoot, path);
   if ("errors" in checked) throw new Refusal(checked.errors.map((error) => `${shown}: ${error}`));
   const shared = await findShared(directory, checked.environment);

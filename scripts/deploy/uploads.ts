@@ -7,7 +7,9 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { withDeployedTexts } from "../../packages/edge-op/src/texts/deployed-texts.ts";
 import type { WorkerName } from "../../packages/edge-op/src/workers.ts";
+import { deploymentsOf } from "./environment-files.ts";
 import { databaseOf, type Progress, type Upload, writeConfiguration } from "./progress.ts";
 import { record } from "./record-choices.ts";
 import { query, readDeployments, type Session } from "./session.ts";
@@ -25,7 +27,7 @@ export async function servedVersion(session: Session, name: WorkerName): Promise
 
 export async function prepareUpload(session: Session, progress: Progress, name: WorkerName): Promise<Upload> {
   const folder = join(session.directory, name);
-  await writeWorker(workerOf(name), folder);
+  await writeWorker(workerOf(name), folder, [withDeployedTexts(deploymentsOf(session.directory))]);
   const configuration = writeConfiguration(session, progress, name);
   const hash = hashOf(configuration, folder);
   const before = await servedVersion(session, name);

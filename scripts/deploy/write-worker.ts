@@ -1,6 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import type { Plugin } from "esbuild";
 import { mainModule } from "../../packages/edge-op/src/builds.ts";
 import { bundleModules } from "../../packages/edge-op/src/bundle-worker.ts";
 import type { WorkerFiles } from "../../packages/edge-op/src/workers.ts";
@@ -20,8 +21,12 @@ export interface WrittenWorker {
 }
 
 /** **Writes the modules of a Worker, and their source maps, into a folder** that contains nothing else. */
-export async function writeWorker({ entry }: WorkerFiles, folder: string): Promise<WrittenWorker> {
-  const files = await bundleModules(entry, { sourcemap: "linked" });
+export async function writeWorker(
+  { entry }: WorkerFiles,
+  folder: string,
+  plugins: Plugin[] = [],
+): Promise<WrittenWorker> {
+  const files = await bundleModules(entry, { sourcemap: "linked", plugins });
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   for (const { path, contents } of files) writeFileSync(join(folder, path), contents);

@@ -106,9 +106,8 @@ it.each([320, 390])("names of 60 characters without a blank stay inside their bu
     await show(path.replaceAll("/", "-"));
   }
   const url = new URL(`${provider.origin}/authorize`);
-  const { searchParams } = new URL(
-    (await page.request.get(`${application.origin}/login`, { maxRedirects: 0 })).headers()["location"] ?? "",
-  );
+  const begun = await page.request.get(`${application.origin}/login`, { maxRedirects: 0 });
+  const { searchParams } = new URL(begun.headers()["location"] ?? "");
   for (const [name, value] of searchParams) url.searchParams.set(name, value);
   url.searchParams.set("prompt", "select_account");
   await page.goto(url.href);

@@ -256,11 +256,15 @@ test("load-tests import edge-op, the lease timing, the limits and imported hashe
   expect([...new Set(others)].toSorted()).toEqual([
     "packages/edge-op/src/builds.ts",
     "packages/edge-op/src/bundle-worker.ts",
+    "packages/edge-op/src/commands/all-commands.ts",
+    "packages/edge-op/src/commands/run-command-line.ts",
+    "packages/edge-op/src/console/terminal.ts",
     "packages/edge-op/src/isolate-process.ts",
     "packages/edge-op/src/provider-api.ts",
     "packages/edge-op/testing/person.ts",
     "packages/shared/src/config/lease-timing.ts",
     "packages/shared/src/config/limits.ts",
+    "scripts/reference/admin-api-document.ts",
     "test/fixtures/imported-hashes.ts",
   ]);
 });

@@ -190,7 +190,7 @@ const bytesAtStart: Readonly<Record<WorkerName, number>> = {
   "op-management": 282_000,
   "op-userinfo": 232_000,
   "op-auth": 690_000,
-  "op-console": 300_000,
+  "op-console": 280_000,
   op: 160_000,
   "op-compact": 628_000,
 };

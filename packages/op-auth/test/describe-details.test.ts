@@ -1,10 +1,9 @@
 /** **Authorization details in words**: nothing that is requested is left out (RFC 9396 §12). */
 
-import { createTranslator } from "@edge-op/pages/translator";
 import { readSettings } from "@edge-op/shared/config/settings";
 import { describe, expect, it } from "vitest";
 import { describeDetails } from "../src/consent/describe-details.ts";
-import { authMessages } from "../src/pages/messages.ts";
+import { authCatalog } from "../src/pages/messages.ts";
 
 const schema = {
   properties: {
@@ -14,12 +13,12 @@ const schema = {
 };
 
 /** The lines of an object, as `label: value`. */
-function lines(members: Readonly<Record<string, unknown>>, language: "en" | "de" = "en"): string[] {
+async function lines(members: Readonly<Record<string, unknown>>, language: "en" | "de" = "en"): Promise<string[]> {
   const settings = readSettings({
     ISSUER: "https://op.example.com",
     AUTHORIZATION_DETAILS_TYPES: JSON.stringify({ payment: { description: "Pay", schema } }),
   });
-  const [described] = describeDetails(settings, createTranslator(authMessages, language), [
+  const [described] = describeDetails(settings, await authCatalog.translatorFor(language), [
     { type: "payment", ...members },
   ]);
   return described!.members.map(({ label, value }) => `${label}: ${value}`.replaceAll("\u00a0", " "));
@@ -38,9 +37,9 @@ describe("RFC 9396 §2: an amount", () => {
       "EUR 999,999,999,999,999.99",
       "999.999.999.999.999,99 EUR",
     ],
-  ])("%s is shown as people write it, with every digit", (_, amount, english, german) => {
-    expect(lines({ amount })).toEqual([`Amount: ${english}`]);
-    expect(lines({ amount }, "de")).toEqual([`Amount: ${german}`]);
+  ])("%s is shown as people write it, with every digit", async (_, amount, english, german) => {
+    expect(await lines({ amount })).toEqual([`Amount: ${english}`]);
+    expect(await lines({ amount }, "de")).toEqual([`Amount: ${german}`]);
   });
 
   it.each<[string, unknown, string[]]>([
@@ -52,29 +51,29 @@ describe("RFC 9396 §2: an amount", () => {
     ["that is no decimal number", { currency: "EUR", amount: "1e9" }, ["Amount: currency: EUR", "Amount: amount: 1e9"]],
     ["of no currency", { currency: "euro", amount: "1.00" }, ["Amount: currency: euro", "Amount: amount: 1.00"]],
     ["that is a number", { currency: "EUR", amount: 1.5 }, ["Amount: currency: EUR", "Amount: amount: 1.5"]],
-  ])("%s is shown member by member", (_, amount, expected) => {
-    expect(lines({ amount })).toEqual(expected);
+  ])("%s is shown member by member", async (_, amount, expected) => {
+    expect(await lines({ amount })).toEqual(expected);
   });
 });
 
 describe("RFC 9396 §12: every member is shown", () => {
-  it("in lists of objects, numbered, with the labels of their schema", () => {
+  it("in lists of objects, numbered, with the labels of their schema", async () => {
     const transfers = [
       { to: "Anna", amount: { currency: "EUR", amount: "1.00" } },
       { to: "Ben", amount: { currency: "EUR", amount: "2.00" } },
     ];
-    expect(lines({ to: "Anna", transfers })).toEqual([
+    expect(await lines({ to: "Anna", transfers })).toEqual([
       "Payee: Anna",
       "Transfer 1: Payee: Anna",
       "Transfer 1: amount: EUR 1.00",
       "Transfer 2: Payee: Ben",
       "Transfer 2: amount: EUR 2.00",
     ]);
-    expect(lines({ to: "Anna" }, "de")).toEqual(["Empfänger: Anna"]);
+    expect(await lines({ to: "Anna" }, "de")).toEqual(["Empfänger: Anna"]);
   });
 
-  it("also deeper ones, and characters that would hide others are shown as code points", () => {
-    expect(lines({ a: { b: { c: { d: 1 } } } })).toEqual(['A: b: c: {"d":1}']);
-    expect(lines({ a: ["x", ["y", "z"]], b: "\u202eevil" })).toEqual(["A: x, y, z", "B: \\u202eevil"]);
+  it("also deeper ones, and characters that would hide others are shown as code points", async () => {
+    expect(await lines({ a: { b: { c: { d: 1 } } } })).toEqual(['A: b: c: {"d":1}']);
+    expect(await lines({ a: ["x", ["y", "z"]], b: "\u202eevil" })).toEqual(["A: x, y, z", "B: \\u202eevil"]);
   });
 });

@@ -13,7 +13,7 @@ describe("the language switch", () => {
     const shown = await text(browser.get(page));
     expect(shown).toContain('<form method="post" action="/flow/language"');
     expect(shown).toContain(`name="to" value="${page.replaceAll("&", "&amp;")}"`);
-    expect(shown).toMatch(/<button[^>]* value="de" lang="de"[^>]*>Deutsch</);
+    expect(shown).toMatch(/<details class="languages">.*<button[^>]* value="de" lang="de"[^>]*>Deutsch</s);
     const chosen = await choose("de", page);
     expect([chosen.status, locationOf(chosen)]).toEqual([303, page]);
     expect(chosen.headers.get("set-cookie")).toMatch(

@@ -34,6 +34,16 @@ it.each(Object.entries(mutants))(
   },
 );
 
+/** The announcement of change 2 is three seconds in flight, while shards register and D1 is set back to change 2 without their registrations. */
+const rareSeed = 1_447_480_869;
+
+it("I7 holds when D1 is restored during an announcement, because a restoration cancels the calls in progress", () => {
+  const violations = (restorationCancelsCalls: boolean) =>
+    new ControlSimulation(rareSeed, { ...protocol, restorationCancelsCalls }).run().violations;
+  expect(violations(true)).toEqual([]);
+  expect(violations(false)).not.toEqual([]);
+});
+
 /** Measured by the slowest clock, with the calls of D1. */
 const longestMs = controlLeaseLifeMs / (1 - leaseTiming.driftRate) + 200;
 

@@ -9,6 +9,7 @@ import { tokenTypes } from "@edge-op/protocol/oauth/token-types";
 import { algorithmsWithin, authMethodsWithin } from "@edge-op/shared/clients/security-profile";
 import type { SecurityProfile } from "@edge-op/shared/config/setting-values";
 import type { Settings } from "@edge-op/shared/config/settings";
+import { textLanguages } from "@edge-op/shared/config/text-languages";
 
 /**
  * **Provider metadata**: the same document for OpenID Connect Discovery and RFC 8414. It lists only implemented values; those in a table are derived
@@ -108,6 +109,7 @@ function claims(issuer: string, profile: SecurityProfile, mappedClaims: readonly
     subject_types_supported: ["public", "pairwise"],
     acr_values_supported: supportedAcrValues,
     scopes_supported: ["openid", ...Object.keys(scopeClaims), ...rbacScopes, "offline_access"],
+    ui_locales_supported: Object.keys(textLanguages),
     claims_parameter_supported: true,
     claim_types_supported: ["normal"],
     claims_supported: [

@@ -1,26 +1,36 @@
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { Branding } from "./branding.ts";
+import type { Catalog } from "./catalog.ts";
 import { readCookie } from "./cookies.ts";
 import { chooseLanguage, readLocales } from "./languages.ts";
 import type { PageFrame } from "./layout.tsx";
-import type { LayoutMessageKey } from "./messages.ts";
-import { type Catalog, createTranslator, type Translator } from "./translator.ts";
+import type { LayoutKey } from "./messages.ts";
+import type { Translator } from "./translator.ts";
 
 /**
  * **The frame of a page with the texts of a catalog.** The language is the one that the person chose with the switch, then as in languages.ts.
  * `uiLocales` are by default those of the page's URL, so an application may also link to `/account?ui_locales=de`.
  */
-export function createFrame<Key extends string>(
+export async function createFrame<Key extends string>(
   context: RequestContext<unknown>,
   request: ReceivedRequest,
   branding: Branding,
-  catalog: Catalog<Key | LayoutMessageKey>,
+  catalog: Catalog<Key | LayoutKey>,
   uiLocales = readLocales(new URL(request.url).searchParams.get("ui_locales")),
-): PageFrame & { readonly t: Translator<Key | LayoutMessageKey> } {
+): Promise<PageFrame & { readonly t: Translator<Key | LayoutKey> }> {
   const chosen = readCookie(context, request, "op-language") ?? [];
-  const language = chooseLanguage([chosen, uiLocales].flat(), request.headers.get("accept-language"));
-  return { t: createTranslator(catalog, language), branding, location: locationOf(request) };
+  const language = chooseLanguage(
+    [chosen, uiLocales].flat(),
+    request.headers.get("accept-language"),
+    catalog.languages,
+  );
+  return {
+    t: await catalog.translatorFor(language),
+    languages: catalog.languages,
+    branding,
+    location: locationOf(request),
+  };
 }
 
 /** The result of a form cannot be loaded again. */

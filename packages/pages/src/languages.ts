@@ -1,57 +1,69 @@
-import { type PseudoTag, pseudoLanguages } from "./pseudo-languages.ts";
+import { type LanguageInfo, textLanguages, translatedLanguages } from "@edge-op/shared/config/text-languages";
+import { pseudoLanguages } from "./pseudo-languages.ts";
 
-/**
- * **The languages of pages and mails.** To add one, add a member: the compiler then reports every catalog that lacks it. `name` is in the language
- * itself, `direction` that of its script.
- */
-const translated = {
-  en: { name: "English", direction: "ltr" },
-  de: { name: "Deutsch", direction: "ltr" },
-} as const;
+const known: ReadonlyMap<string, LanguageInfo> = new Map(Object.entries({ ...textLanguages, ...pseudoLanguages }));
 
-/** A language that has texts. */
-export type TextLanguage = keyof typeof translated;
-
-/** The pseudo languages exist in tests only. */
-export type Language = TextLanguage | PseudoTag;
-
-interface LanguageInfo {
-  readonly name: string;
-  readonly direction: "ltr" | "rtl";
+/** Whether the files of the packages have this language. */
+export function isTranslated(language: Language): boolean {
+  return Object.hasOwn(translatedLanguages, language);
 }
 
-const known: Readonly<Record<TextLanguage, LanguageInfo>> & Partial<Record<Language, LanguageInfo>> = {
-  ...translated,
-  ...pseudoLanguages,
-};
+/** The tag of one of the {@link languages}. The pseudo languages exist in tests only. */
+export type Language = string;
 
-export const languages = Object.keys(known) as Language[];
+export const languages: readonly Language[] = [...known.keys()];
+
+const english: LanguageInfo = { name: "English", direction: "ltr" };
 
 export function describeLanguage(language: Language): LanguageInfo {
-  return known[language] ?? known.en;
+  return known.get(language) ?? english;
 }
 
-export function hasTexts(language: Language): language is TextLanguage {
-  return Object.hasOwn(translated, language);
-}
-
-/** The language with this tag (RFC 5646), in any case; `undefined` for others. */
-export function findLanguage(tag: string): Language | undefined {
-  return languages.find((language) => language.toLowerCase() === tag.toLowerCase());
+/** The language with this tag, in any case; `undefined` for others. */
+export function findLanguage(tag: string, among = languages): Language | undefined {
+  return among.find((language) => language.toLowerCase() === tag.toLowerCase());
 }
 
 /**
  * **The language of a page**: the first supported one of the wanted tags (the person's choice, the client's `ui_locales`), then of the browser's
  * `Accept-Language`, else English.
- *
- * @see https://www.rfc-editor.org/rfc/rfc4647#section-3.4
  */
-export function chooseLanguage(wanted: readonly string[], acceptLanguage: string | null): Language {
+export function chooseLanguage(
+  wanted: readonly string[],
+  acceptLanguage: string | null,
+  among: readonly Language[] = languages,
+): Language {
   for (const tag of [...wanted, ...readAcceptLanguage(acceptLanguage ?? "")]) {
-    const supported = findLanguage(tag) ?? findLanguage(tag.split("-", 1)[0]!);
+    const supported = lookUp(tag, among);
     if (supported !== undefined) return supported;
   }
   return "en";
+}
+
+/**
+ * The tag, or the first of its beginnings that is supported, else a language that is written alike: `zh-CN` is `zh-Hans`, `pt` is `pt-BR`, and
+ * `zh-TW` is neither.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc4647#section-3.4
+ */
+function lookUp(tag: string, among: readonly Language[]): Language | undefined {
+  const parts = tag.split("-");
+  for (let length = parts.length; length > 0; length -= 1) {
+    const found = findLanguage(parts.slice(0, length).join("-"), among);
+    if (found !== undefined) return found;
+  }
+  const written = writingOf(tag);
+  return written && among.find((language) => writingOf(language) === written);
+}
+
+/** The language and its script, also where the tag leaves the script to the country; `undefined` for what is no tag. */
+function writingOf(tag: string): string | undefined {
+  try {
+    const { language, script } = new Intl.Locale(tag).maximize();
+    return `${language}-${script}`;
+  } catch {
+    return undefined;
+  }
 }
 
 const localesAtMost = 10;
@@ -71,7 +83,7 @@ function readAcceptLanguage(header: string): string[] {
       const quality = parameters.map((parameter) => /^\s*q=([\d.]+)$/.exec(parameter)?.[1]).find(Boolean);
       return { tag, quality: quality === undefined ? 1 : Number(quality) };
     })
-    .filter(({ quality }) => quality > 0)
+    .filter(({ tag, quality }) => quality > 0 && tag.length <= tagAtMost)
     .sort((left, right) => right.quality - left.quality)
     .map(({ tag }) => tag);
 }

@@ -3,12 +3,14 @@ import type { Child } from "hono/jsx";
 import { assetUrl, type Script, scriptUrl } from "./assets.ts";
 import type { Branding } from "./branding.ts";
 import { LanguageSwitch } from "./language-switch.tsx";
-import { describeLanguage } from "./languages.ts";
-import type { LayoutMessageKey } from "./messages.ts";
+import { describeLanguage, type Language } from "./languages.ts";
+import type { LayoutKey } from "./messages.ts";
 import type { Translator } from "./translator.ts";
 
 export interface PageFrame {
-  readonly t: Translator<LayoutMessageKey>;
+  readonly t: Translator<LayoutKey>;
+  /** Those that the page exists in. */
+  readonly languages: readonly Language[];
   readonly branding: Branding;
   /** The path and query of the page, if a browser can load it again. */
   readonly location?: string | undefined;
@@ -34,7 +36,7 @@ interface LayoutProps extends PageFrame {
 
 /** The links below every page; none if there is nothing to link. */
 function Footer(props: PageFrame & { readonly account: boolean | undefined; readonly formId: string | undefined }) {
-  const { t, branding, location, account, formId } = props;
+  const { t, languages, branding, location, account, formId } = props;
   const { supportUrl, privacyUrl, termsUrl } = branding;
   if (!(account || supportUrl || privacyUrl || termsUrl || location !== undefined)) return null;
   return (
@@ -43,7 +45,7 @@ function Footer(props: PageFrame & { readonly account: boolean | undefined; read
       {supportUrl && <a href={supportUrl}>{t("support")}</a>}
       {privacyUrl && <a href={privacyUrl}>{t("link.privacy")}</a>}
       {termsUrl && <a href={termsUrl}>{t("link.terms")}</a>}
-      {location !== undefined && <LanguageSwitch language={t.language} location={location} formId={formId} />}
+      {location !== undefined && <LanguageSwitch t={t} languages={languages} location={location} formId={formId} />}
     </footer>
   );
 }
@@ -52,6 +54,7 @@ function Footer(props: PageFrame & { readonly account: boolean | undefined; read
 export function Layout(props: LayoutProps) {
   const {
     t,
+    languages,
     branding,
     location,
     title,
@@ -89,7 +92,7 @@ export function Layout(props: LayoutProps) {
             </header>
             {nav}
             <main class={wide === "full" ? "card wide full" : wide ? "card wide" : "card"}>{children}</main>
-            <Footer t={t} branding={branding} location={location} account={account} formId={formId} />
+            <Footer {...{ t, branding, languages, location, account, formId }} />
           </div>
         </body>
       </html>

@@ -1,9 +1,9 @@
-/** **The texts of the layout and of error pages.** The texts of a Worker's own pages are defined in that Worker. */
-
-import de from "../texts/de.json" with { type: "json" };
 import en from "../texts/en.json" with { type: "json" };
-import type { Catalog } from "./translator.ts";
+import type { LoadTexts } from "./catalog.ts";
 
-export type LayoutMessageKey = keyof typeof en & keyof typeof de;
+/** **The texts of the layout and of error pages**, beside those that a Worker has for its own pages. */
+export const layoutTexts = en;
 
-export const layoutMessages: Catalog<LayoutMessageKey> = { en, de };
+export type LayoutKey = keyof typeof en;
+
+export const loadLayoutTexts: LoadTexts = (language) => import(`../texts/${language}.json`, { with: { type: "json" } });

@@ -60,6 +60,7 @@ p { margin: .375rem 0 0; }
 .mark.logo { width: auto; min-width: 48px; max-width: 12rem; background: none; }
 .mark img { position: relative; display: block; min-width: 48px; max-width: 100%; height: 48px; border: 1px solid var(--line); border-radius: 14px; object-fit: contain; }
 .mark.letter { flex: none; width: 1.5rem; height: 1.5rem; margin: 0; margin-inline-end: .5rem; border-radius: 6px; font-size: .875rem; }
+.mark.letter::before { content: attr(data-letter); }
 .mark img::after { content: attr(alt); position: absolute; inset: -1px; display: flex; border-radius: 14px; align-items: center; justify-content: center; background: color-mix(in srgb, var(--brand-text) ${tint * 100}%, var(--card)); }
 label { display: block; margin: .75rem 0 .25rem; font-size: .9375rem; font-weight: 550; }
 input[type=text], input[type=email], input[type=password], input[type=datetime-local] { width: 100%; min-height: 2.75rem; padding: .5rem .875rem; font: inherit; color: inherit; background: var(--field); border: 1px solid var(--field-line); border-radius: 10px; }
@@ -166,7 +167,8 @@ pre { margin: .75rem 0 0; padding: .875rem 1rem; border: 1px solid var(--line); 
 dd pre { margin: 0; padding: 0; border: 0; }
 dd:last-child { margin-bottom: 0; }
 .sign { width: 56px; height: 56px; margin: 0 auto 1rem; display: block; color: var(--brand-text); }
-.languages { display: flex; flex-wrap: wrap; justify-content: center; }
+.languages { margin: 0; text-align: center; }
+.languages form { display: grid; grid-template-columns: repeat(auto-fit, minmax(8rem, 1fr)); width: min(30rem, calc(100vw - 2rem)); margin: .25rem auto 0; }
 .code, .secret, ul.codes, .code-field, dd { direction: ltr; unicode-bidi: isolate; }
 [hidden] { display: none !important; }
 @media (max-width: 30rem) {

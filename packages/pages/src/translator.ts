@@ -1,13 +1,13 @@
-import { describeLanguage, hasTexts, type Language, type TextLanguage } from "./languages.ts";
-import { pseudoLanguages } from "./pseudo-languages.ts";
+import { describeLanguage, type Language } from "./languages.ts";
+import { type PseudoTag, pseudoLanguages } from "./pseudo-languages.ts";
 
 /**
- * **Texts by language and key**, in two forms of ICU MessageFormat: `{name}` is replaced by a value, `{count, plural, one {# code} other {# codes}}`
+ * **Texts of a language by key**, in two forms of ICU MessageFormat: `{name}` is replaced by a value, `{count, plural, one {# code} other {# codes}}`
  * by the form for a number. A form contains no braces.
  *
  * @see https://unicode-org.github.io/icu/userguide/format_parse/messages/
  */
-export type Catalog<Key extends string> = Readonly<Record<TextLanguage, Readonly<Record<Key, string>>>>;
+export type Texts<Key extends string> = Readonly<Record<Key, string>>;
 
 /** A number is written as the language writes it. */
 type Values = Readonly<Record<string, string | number>>;
@@ -17,12 +17,11 @@ export interface Translator<Key extends string> {
   (key: Key, values?: Values): string;
 }
 
-/** The texts of a catalog in one language. A plural form needs a number; a missing value is replaced by nothing. */
-export function createTranslator<Key extends string>(catalog: Catalog<Key>, language: Language): Translator<Key> {
-  const messages = catalog[hasTexts(language) ? language : "en"];
-  const pseudo = hasTexts(language) ? undefined : pseudoLanguages[language];
+/** A plural form needs a number; a missing value is replaced by nothing. A pseudo language alters `texts`, which are English. */
+export function createTranslator<Key extends string>(texts: Texts<Key>, language: Language): Translator<Key> {
+  const pseudo = pseudoLanguages[language as PseudoTag];
   const translate = (key: Key, values: Values = {}) => {
-    const text = formatMessage(messages[key], language, values, pseudo?.alter);
+    const text = formatMessage(texts[key], language, values, pseudo?.alter);
     return pseudo?.enclose(text) ?? text;
   };
   return Object.assign(translate, { language });

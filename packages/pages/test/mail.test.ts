@@ -34,8 +34,11 @@ describe.each(noticeKinds)("a notice of %s", (kind) => {
     ],
   ] as const)(
     "in %s: subject, time, browser and place, advice, and one link to where it is followed",
-    (locale, at, time, label, who) => {
-      const { subject, text } = renderAccountMail({ kind, atMs, locale, zoneinfo: "Europe/Berlin", asker }, frame);
+    async (locale, at, time, label, who) => {
+      const { subject, text } = await renderAccountMail(
+        { kind, atMs, locale, zoneinfo: "Europe/Berlin", asker },
+        frame,
+      );
       const [title, advice] = texts[at]!;
       expect(subject).toBe(title);
       expect(text).toContain(advice);
@@ -47,16 +50,16 @@ describe.each(noticeKinds)("a notice of %s", (kind) => {
     },
   );
 
-  it("that the previous release prepared, without a browser, names none", () => {
-    const { text } = renderAccountMail({ kind, atMs, locale: "en" }, frame);
+  it("that the previous release prepared, without a browser, names none", async () => {
+    const { text } = await renderAccountMail({ kind, atMs, locale: "en" }, frame);
     expect(text).toContain(texts[0]![1]);
     expect(text).not.toMatch(/Device:|Place:/);
     expect(text.normalize("NFKC")).toContain("23 Nov 2026, 15:30 UTC");
   });
 });
 
-it("what an administrator did in the place of the person says so, and names no browser", () => {
-  const { text } = renderAccountMail({ kind: "identity-unlinked", atMs, asker, isByAdministrator: true }, frame);
+it("what an administrator did in the place of the person says so, and names no browser", async () => {
+  const { text } = await renderAccountMail({ kind: "identity-unlinked", atMs, asker, isByAdministrator: true }, frame);
   expect(text).toContain("ask your administrator");
   expect(text).not.toMatch(/Device:|Was this not you|If this was you/);
 });
@@ -83,8 +86,8 @@ describe.each(codeMailKinds)("a mail of a code, %s", (kind) => {
     ["de", de, "Gerät: Firefox · Windows\nOrt: Köln, Deutschland (geschätzt)\n", "auch nicht am Telefon"],
   ])(
     "in %s: the code in subject and text, who asked for it where an account is at stake, and no link to open",
-    (locale, title, who, secrecy) => {
-      const { subject, text, html } = renderAccountMail({ kind, code, atMs, locale, asker }, frame);
+    async (locale, title, who, secrecy) => {
+      const { subject, text, html } = await renderAccountMail({ kind, code, atMs, locale, asker }, frame);
       expect(subject).toBe(code === undefined ? title : `0123 4567 – ${title}`);
       expect(text.includes("0123 4567")).toBe(code !== undefined);
       expect(text.includes(who)).toBe(namesAsker);
@@ -101,10 +104,10 @@ const mails: readonly AccountMail[] = [
 ];
 
 describe.each(["en", "de"])("every mail in %s", (locale) => {
-  it("has the same content as text and as HTML, and no value that is missing", () => {
+  it("has the same content as text and as HTML, and no value that is missing", async () => {
     const supported = frameWith({ SUPPORT_URL: "https://help.example.com/?a=1&b=2" });
     for (const mail of mails) {
-      const { subject, text, html } = renderAccountMail({ ...mail, locale }, supported);
+      const { subject, text, html } = await renderAccountMail({ ...mail, locale }, supported);
       const [brand, heading, ...lines] = linesOfHtml(html);
       expect(brand).toBe("Acme & Söhne");
       expect(subject.endsWith(heading!)).toBe(true);
@@ -113,9 +116,9 @@ describe.each(["en", "de"])("every mail in %s", (locale) => {
     }
   });
 
-  it("has no link but to the issuer, loads nothing, and says its language", () => {
+  it("has no link but to the issuer, loads nothing, and says its language", async () => {
     for (const mail of mails) {
-      const { text, html } = renderAccountMail({ ...mail, locale }, frame);
+      const { text, html } = await renderAccountMail({ ...mail, locale }, frame);
       const links = [...`${text}${html}`.matchAll(/https?:\/\/[^\s"<]+/g)].map(([link]) => new URL(link).origin);
       expect(new Set(links)).toEqual(new Set([issuer]));
       expect(html).toContain(`<html lang="${locale}" dir="ltr">`);
@@ -129,22 +132,24 @@ describe("links that undo", () => {
     ["address-changed", "This was your address before."],
     ["app-added", "Undo it, and everything that was changed after it, within seven days."],
     ["address-changed-by-administrator", "ask your administrator"],
-  ])("%s: the link that takes it back comes first, and says what it does", (kind, says) => {
-    const { text } = renderAccountMail({ kind, atMs, undoPath }, frame);
+  ])("%s: the link that takes it back comes first, and says what it does", async (kind, says) => {
+    const { text } = await renderAccountMail({ kind, atMs, undoPath }, frame);
     expect(text).toContain(says);
     expect(text).toContain(`Undo the change:\n${issuer}${undoPath}`);
     expect(text.indexOf(undoPath)).toBeLessThan(text.indexOf(`${issuer}${notices[kind][0]}\n`));
   });
 
-  it("a changed address says that the username stays", () => {
-    expect(renderAccountMail({ kind: "address-changed", atMs, undoPath }, frame).text).toContain("Your username stays");
+  it("a changed address says that the username stays", async () => {
+    expect((await renderAccountMail({ kind: "address-changed", atMs, undoPath }, frame)).text).toContain(
+      "Your username stays",
+    );
   });
 
-  it("an administrator's link leads to the issuer; other addresses are told without it", () => {
+  it("an administrator's link leads to the issuer; other addresses are told without it", async () => {
     const path = "/account/password/reset?token=abc";
-    const { text } = renderAccountMail({ kind: "reset-link-by-administrator", atMs, undoPath: path }, frame);
+    const { text } = await renderAccountMail({ kind: "reset-link-by-administrator", atMs, undoPath: path }, frame);
     expect(text).toContain(`Set a new password:\n${issuer}${path}`);
-    const { text: told } = renderAccountMail({ kind: "reset-link-by-administrator", atMs }, frame);
+    const { text: told } = await renderAccountMail({ kind: "reset-link-by-administrator", atMs }, frame);
     expect([told.includes("/reset"), told.includes("ask your administrator")]).toEqual([false, true]);
   });
 });
@@ -156,10 +161,10 @@ describe("text of others", () => {
     '"><img src=x> Safari/ Windows',
     "Mozilla/5.0 (evil.example) Edg/1\r\nBcc: x@evil.example",
     "evil.example",
-  ])("of the User-Agent %j nothing is in a mail but known words", (userAgent) => {
+  ])("of the User-Agent %j nothing is in a mail but known words", async (userAgent) => {
     const device = describeDevice(userAgent);
     expect(device).toMatch(/^(Edge|Firefox|Chrome|Safari)?( · )?(Windows)?$|^Browser$/);
-    const { text, html } = renderAccountMail({ kind: "new-browser", atMs, asker: { device } }, frame);
+    const { text, html } = await renderAccountMail({ kind: "new-browser", atMs, asker: { device } }, frame);
     expect(`${text}${html}`).not.toMatch(/evil|555|onerror|<img|Bcc/);
     expect(text).toContain(`Device: ${device === "Browser" ? "unknown" : device}\n`);
   });
@@ -174,9 +179,9 @@ describe("text of others", () => {
     expect(placeOf({ cf: { country: "FR", city } }).city).toBe(named);
   });
 
-  it("a name with markup or lines changes neither the HTML nor the subject", () => {
+  it("a name with markup or lines changes neither the HTML nor the subject", async () => {
     const name = '<img src=x onerror=alert(1)>"\r\nBcc: x@evil.example';
-    const { subject, html } = renderAccountMail({ kind: "invitation", atMs }, frameWith({ DISPLAY_NAME: name }));
+    const { subject, html } = await renderAccountMail({ kind: "invitation", atMs }, frameWith({ DISPLAY_NAME: name }));
     expect(subject).toBe('You are invited to <img src=x onerror=alert(1)>" Bcc: x@evil.example');
     expect(html).not.toContain("<img");
   });
@@ -188,27 +193,27 @@ describe("the person’s zone and locale", () => {
     [{ locale: "en-US", zoneinfo: "America/New_York" }, "Nov 23, 2026, 10:30 AM EST"],
     [{ locale: "fr-FR", zoneinfo: "nowhere" }, "23 Nov 2026, 16:30 CET"],
     [{ locale: "en-!", zoneinfo: undefined }, "23 Nov 2026, 16:30 CET"],
-  ])("%j: %s", (claims, time) => {
-    const { text } = renderAccountMail({ kind: "new-browser", atMs, asker, ...claims }, frame);
+  ])("%j: %s", async (claims, time) => {
+    const { text } = await renderAccountMail({ kind: "new-browser", atMs, asker, ...claims }, frame);
     expect(text.normalize("NFKC")).toContain(`Time: ${time}\n`);
   });
 });
 
 describe("the brand", () => {
-  const htmlWith = (variables: Parameters<typeof readBranding>[0]) =>
-    renderAccountMail({ kind: "passkey-added", atMs }, frameWith(variables)).html;
+  const htmlWith = async (variables: Parameters<typeof readBranding>[0]) =>
+    (await renderAccountMail({ kind: "passkey-added", atMs }, frameWith(variables))).html;
 
-  it("a logo is shown if it is an https: URL; programs for mail show no data: image", () => {
-    expect(htmlWith({ LOGO_URL: "https://acme.example/logo.png" })).toContain(
+  it("a logo is shown if it is an https: URL; programs for mail show no data: image", async () => {
+    expect(await htmlWith({ LOGO_URL: "https://acme.example/logo.png" })).toContain(
       '<img src="https://acme.example/logo.png"',
     );
-    expect(htmlWith({ LOGO_URL: "data:image/png;base64,AAAA" })).not.toContain("<img");
+    expect(await htmlWith({ LOGO_URL: "data:image/png;base64,AAAA" })).not.toContain("<img");
   });
 
   it.each(["#ffe600", "#1f5fd6", "#ffffff", "#000000", "#7f7f7f"])(
     "with %s the button is legible, in light and dark",
-    (color) => {
-      const html = htmlWith({ BRAND_COLOR: color });
+    async (color) => {
+      const html = await htmlWith({ BRAND_COLOR: color });
       const [, ground, text] = /<a [^>]*class="fill" style="[^"]*background:(#\w{6});color:(#\w{6})/.exec(html)!;
       const [, darkGround, darkText] = /\.fill \{ background: (#\w{6}) [^}]*color: (#\w{6}) !important; \}/.exec(html)!;
       expect([ground, darkGround]).toEqual([color, color]);

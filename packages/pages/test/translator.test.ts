@@ -9,6 +9,8 @@ describe("chooseLanguage", () => {
     ["Accept-Language by quality", [], "en;q=0.3, de-DE;q=0.9", "de"],
     ["Accept-Language without languages of q=0", [], "de;q=0, en", "en"],
     ["a tag in any case", ["DE"], null, "de"],
+    ["a script or country that no text depends on", ["de-Latn-AT-1996"], null, "de"],
+    ["another code of the language", ["deu"], null, "de"],
     ["English as the default if none is supported", ["fr"], "it, es;q=0.5", "en"],
     ["English as the default without a preference", [], null, "en"],
     ["English as the default for names of object members", ["constructor", "__proto__"], "toString", "en"],
@@ -28,7 +30,7 @@ describe("a text", () => {
   } as const;
 
   it("contains every named value, and nothing for a missing one", () => {
-    const t = createTranslator(catalog, "en");
+    const t = createTranslator(catalog.en, "en");
     expect(t("greeting", { name: "Ann" })).toBe("Ann, , Ann");
     expect(t("greeting", { name: "{name} $& {count, plural, other {#}}" })).toContain("{name} $& {count, plural,");
     expect(t.language).toBe("en");
@@ -42,6 +44,6 @@ describe("a text", () => {
     ["de", 1, "Ann hat 1 Code."],
     ["de", 1_500, "Ann hat 1.500 Codes."],
   ] as const)("ICU MessageFormat, plural: %s, %d", (language, count, expected) => {
-    expect(createTranslator(catalog, language)("codes", { name: "Ann", count })).toBe(expected);
+    expect(createTranslator<"codes">(catalog[language], language)("codes", { name: "Ann", count })).toBe(expected);
   });
 });

@@ -9,6 +9,7 @@ import {
   type ShownEvent,
   showEventTo,
 } from "@edge-op/shared/audit/list-events";
+import type { Child } from "hono/jsx";
 import { frameOf, type PageRequest } from "../pages/frame.ts";
 import type { AuthTranslator } from "../pages/messages.ts";
 import { accountPages } from "./account-areas.ts";
@@ -21,7 +22,7 @@ import { isShownEvent } from "./shown-events.ts";
 
 const path = accountPages.activity;
 /** Events of one page. */
-const shownAtOnce = 10;
+const shownAtOnce = 6;
 /** Rows that are read for it: others, such as issued tokens, lie between those that are shown. */
 const readAtOnce = 200;
 
@@ -32,7 +33,7 @@ const readAtOnce = 200;
 export function showActivity(at: PageRequest): Promise<Response> {
   return asPerson(at, async ({ user }) => {
     const { context, request } = at;
-    const frame = frameOf(context, request);
+    const frame = await frameOf(context, request);
     const before = parsePlace(new URL(request.url).searchParams.get("before") ?? "");
     const { events, next } = await readActivity(at, user.sub, before);
     const { time } = personalDates(context, frame.t.language, user);
@@ -67,14 +68,11 @@ export function showActivity(at: PageRequest): Promise<Response> {
 const shownMethods = ["pwd", "hwk", "swk", "otp", "fed"] as const;
 
 /** How, in which browser and where a sign-in took place. The previous release recorded neither browser nor place. */
-function describeOrigin(
-  t: AuthTranslator,
-  { amr, device, city, country }: ShownEvent["detail"],
-): (string | undefined)[] {
+function describeOrigin(t: AuthTranslator, { amr, device, city, country }: ShownEvent["detail"]): Child[] {
   const used = shownMethods.filter((method) => Array.isArray(amr) && amr.includes(method));
   const methods = used.map((method) => t(`activity.${method}`)).join(" + ");
   const place = { ...(typeof city === "string" && { city }), ...(typeof country === "string" && { country }) };
-  return [methods, typeof device === "string" ? device : undefined, describePlace(t.language, place)];
+  return [methods, typeof device === "string" && <bdi>{device}</bdi>, describePlace(t.language, place)];
 }
 
 /** `next` is where the next page begins; absent at the end. */

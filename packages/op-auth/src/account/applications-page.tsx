@@ -25,7 +25,7 @@ export function showApplications(at: PageRequest): Promise<Response> {
       context,
       allowedResources(applications.flatMap((each) => each.allowed)),
     );
-    const frame = frameOf(context, request);
+    const frame = await frameOf(context, request);
     const { t } = frame;
     const { notice, cookies } = takeNotice(at);
     const dates = personalDates(context, t.language, user);
@@ -38,7 +38,7 @@ export function showApplications(at: PageRequest): Promise<Response> {
         <ApplicationsSection
           t={t}
           applications={described}
-          resources={[...found, adminResource(context.settings.issuer)]}
+          resources={[...found, adminResource(context.settings.issuer, t)]}
           date={dates.date}
         />
         <SessionsSection t={t} sessions={sessions} own={session.sid} dates={dates} />

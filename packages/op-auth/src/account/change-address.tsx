@@ -129,13 +129,13 @@ async function sendAnother(
   return renderCode(at, person, browser, { ...state, mailed: requested.mailed }, undefined);
 }
 
-function requestFor(
+async function requestFor(
   at: PageRequest,
   { user: { sub } }: SignedInPerson,
   browser: Browser,
   { id, ...code }: { readonly id: string; readonly address: EmailAddress; readonly previous?: MailedCode },
 ): Promise<RequestedCode> {
-  const { language } = frameOf(at.context, at.request).t;
+  const { language } = (await frameOf(at.context, at.request)).t;
   return requestCode(at, { browser, id }, { purpose: "address", language, sub, ...code });
 }
 
@@ -169,7 +169,7 @@ async function renderCode(
     nowMs: context.arrivedAtMs,
     restart: isFurther ? `${path}?further=1` : path,
   };
-  const page = <CodePage frame={frameOf(context, request)} view={view} />;
+  const page = <CodePage frame={await frameOf(context, request)} view={view} />;
   return respondPage(page, { ...respondingTo(problem), cookies: [browser.setCookie] });
 }
 
@@ -182,7 +182,7 @@ async function renderAddress(
     typed,
   }: { readonly isFurther: boolean; readonly problem?: CodeProblem; readonly typed?: string },
 ): Promise<Response> {
-  const frame = frameOf(context, request);
+  const frame = await frameOf(context, request);
   const { t } = frame;
   const token = { form_token: await formToken(context, accountForms, sessionId) };
   const fields = isFurther ? { ...token, further: "1" } : token;

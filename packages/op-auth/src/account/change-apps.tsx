@@ -106,7 +106,7 @@ async function renderAddApp(
   isRefused: boolean,
 ): Promise<Response> {
   const { context, request } = at;
-  const frame = frameOf(context, request);
+  const frame = await frameOf(context, request);
   const { t } = frame;
   const setup = await setupOf(at, person, id);
   const fields = { form_token: await formToken(context, accountForms, person.sessionId), setup: id };

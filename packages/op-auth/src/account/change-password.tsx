@@ -132,7 +132,7 @@ async function render(
   { hash, needsCurrent }: PasswordState,
   problem: PasswordProblem | undefined,
 ): Promise<Response> {
-  const frame = frameOf(context, request);
+  const frame = await frameOf(context, request);
   const view: PasswordView = {
     form: { action: path, fields: { form_token: await formToken(context, accountForms, sessionId) } },
     text: frame.t("password.text"),

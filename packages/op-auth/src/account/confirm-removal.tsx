@@ -29,7 +29,7 @@ type Describe = (
 export function confirmation(field: string | undefined, describe: Describe): (at: PageRequest) => Promise<Response> {
   return (at) =>
     asPerson(at, async (person) => {
-      const frame = frameOf(at.context, at.request);
+      const frame = await frameOf(at.context, at.request);
       const view = await describe(at, person, frame);
       if (view === undefined) return redirect(pageOf(new URL(at.request.url).pathname));
       if (view instanceof Response) return view;

@@ -64,8 +64,8 @@ export function deleteAccount(at: PageRequest): Promise<Response> {
 }
 
 /** **The page after the deletion**, the same for everyone. Cost: 0. */
-export function showLeaving({ context, request }: PageRequest): Promise<Response> {
-  const frame = frameOf(context, request);
+export async function showLeaving({ context, request }: PageRequest): Promise<Response> {
+  const frame = await frameOf(context, request);
   const { t } = frame;
   const text = t("data.leavingText", { date: deletionDate({ context }, t.language, { claims: {} }) });
   const link = { href: "/account", text: frame.t("home.signIn") };

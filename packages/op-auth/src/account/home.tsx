@@ -17,7 +17,7 @@ export async function showHome(
   const person = await decidePerson({ context, isolate, request });
   const user = person && displayName(person.user);
   const headers = { Vary: "Accept" };
-  return respondPage(<HomePage frame={frameOf(context, request)} user={user} />, { headers });
+  return respondPage(<HomePage frame={await frameOf(context, request)} user={user} />, { headers });
 }
 
 /** **The start page**: the provider's name and a link to the account page. */

@@ -41,7 +41,7 @@ export function showConnecting(at: PageRequest): Promise<Response> {
     if (link?.sub !== person.user.sub) return accountWith(at.context, "identity-not-connected");
     const fields = { link: id, form_token: await formToken(context, accountForms, person.sessionId) };
     const form = { action: confirmPath, fields };
-    const frame = frameOf(context, request);
+    const frame = await frameOf(context, request);
     return respondPage(<LinkPage frame={frame} link={link} user={displayName(person.user)} form={form} />);
   });
 }

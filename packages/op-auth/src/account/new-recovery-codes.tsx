@@ -25,7 +25,7 @@ export function showMakeCodes(at: PageRequest): Promise<Response> {
   return asPerson(at, async (person) => {
     const refused = await refuseUnlessAtLevel(at, person);
     if (refused !== undefined) return refused;
-    const frame = frameOf(at.context, at.request);
+    const frame = await frameOf(at.context, at.request);
     const { t } = frame;
     const token = await formToken(at.context, accountForms, person.sessionId);
     const { notice, cookies } = takeNotice(at);
@@ -69,7 +69,7 @@ export function makeCodes(at: PageRequest): Promise<Response> {
       return writeAs(context, basisOf(person), statements);
     });
     wakeAuditLog(context);
-    const frame = frameOf(context, request);
+    const frame = await frameOf(context, request);
     const { t } = frame;
     return respondPage(
       <CodesPage frame={frame} title={t("factor.codesTitle")} text={t("factor.codesText")}>

@@ -19,7 +19,7 @@ export async function showReset(at: PageRequest): Promise<Response> {
   const { context, request } = at;
   const token = new URL(request.url).searchParams.get("token") ?? "";
   if ((await findProof(at, token)) === undefined) return showGone(at);
-  const frame = frameOf(context, request);
+  const frame = await frameOf(context, request);
   const { t } = frame;
   const browser = await identifyBrowser(context, request);
   const view = {
@@ -63,7 +63,7 @@ function proofOf({ sub, key, controlVersion }: ResetLink, atMs: number): Proof {
 }
 
 async function showGone({ context, request }: PageRequest): Promise<Response> {
-  const frame = frameOf(context, request);
+  const frame = await frameOf(context, request);
   const { t } = frame;
   const link = { href: "/account", text: t("reset.toAccount") };
   const page = <MessagePage frame={frame} title={t("reset.title")} text={t("reset.gone")} link={link} sign="ended" />;

@@ -41,7 +41,7 @@ async function renderSecurity(at: PageRequest, person: SignedInPerson): Promise<
   ]);
   // A person who has removed a factor does not get another one without asking.
   const hasRemovedNone = password?.factors.epoch === 0;
-  const frame = frameOf(context, request);
+  const frame = await frameOf(context, request);
   const { t } = frame;
   const token = await formToken(context, accountForms, sessionId);
   const { notice, cookies } = takeNotice(at);

@@ -15,7 +15,7 @@ export async function showTakeBack({ context, request }: PageRequest): Promise<R
   const sealed = new URL(request.url).searchParams.get("undo") ?? undefined;
   const change = await findChange(context, sealed);
   if (change === undefined || sealed === undefined) return respondGone({ context, request });
-  const frame = frameOf(context, request);
+  const frame = await frameOf(context, request);
   const { t } = frame;
   const view = {
     title: t("takeBack.title"),
@@ -52,8 +52,8 @@ async function takeBackOnce(context: PageRequest["context"], change: Change): Pr
   }
 }
 
-function respondGone({ context, request }: Pick<PageRequest, "context" | "request">): Promise<Response> {
-  const frame = frameOf(context, request);
+async function respondGone({ context, request }: Pick<PageRequest, "context" | "request">): Promise<Response> {
+  const frame = await frameOf(context, request);
   const { t } = frame;
   const link = { href: "/account", text: t("takeBack.toAccount") };
   const page = (

@@ -19,7 +19,7 @@ import { accountForms, asPerson } from "./require-person.ts";
 export function showYou(at: PageRequest): Promise<Response> {
   return asPerson(at, async ({ user, sessionId }) => {
     const { context, request } = at;
-    const frame = frameOf(context, request);
+    const frame = await frameOf(context, request);
     const { t } = frame;
     const [addresses, agreement] = await Promise.all([
       listAddresses(context.env.DB, user.sub),

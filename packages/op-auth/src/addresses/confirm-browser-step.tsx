@@ -44,7 +44,7 @@ async function beginConfirmBrowser(at: BegunFlow, sub: string): Promise<Pick<Flo
   const address = user && verifiedAddress(user.claims);
   const marks = { ...flow.marks, mailed: undefined };
   if (address === undefined) return { marks };
-  const { language } = frameOf(context, request, localesOf(flow.purpose)).t;
+  const { language } = (await frameOf(context, request, localesOf(flow.purpose))).t;
   const previous = flow.marks.mailed?.purpose === "sign-in" ? flow.marks.mailed : undefined;
   const wanted = { purpose: "sign-in", address, language, previous } as const;
   const requested = await requestCode(at, { browser, id: flow.fid }, wanted);
@@ -55,7 +55,7 @@ async function beginConfirmBrowser(at: BegunFlow, sub: string): Promise<Pick<Flo
 /** **The page for the code of a new browser.** Cost: 0. */
 async function showConfirmBrowser(at: StepPageRequest): Promise<Response> {
   const { context, authorization, form, flow, restart } = at;
-  const frame = stepFrame(at);
+  const frame = await stepFrame(at);
   const { t } = frame;
   const problem = codeProblemOf(flow.problem, context.arrivedAtMs);
   const { mailed } = flow.marks;

@@ -29,7 +29,7 @@ export const recoverStep: Step = {
 async function showRecover(at: StepPageRequest): Promise<Response> {
   const { context, authorization, form, flow, restart } = at;
   if (context.settings.mailProvider === "off") return redirect(restart);
-  const frame = stepFrame(at);
+  const frame = await stepFrame(at);
   const problem = codeProblemOf(flow.problem, context.arrivedAtMs);
   const options = { ...respondingTo(problem), formLeaves: await formLeaves(at) };
   const { mailed } = flow.marks;
@@ -78,7 +78,7 @@ async function sendTo(at: StepRequest, typed: string, previous?: MailedCode): Pr
   const address = parseEmailAddress(typed);
   const again = { kind: "again", typed: typed.slice(0, 254) } as const;
   if (address === undefined) return { ...again, problem: { kind: "refused", method: "invalidAddress" } };
-  const { language } = stepFrame(at).t;
+  const { language } = (await stepFrame(at)).t;
   const owner = { browser, id: flow.fid };
   const requested = await requestCode(at, owner, { purpose: "recover", address, language, previous });
   if (requested.kind === "throttled") {

@@ -31,7 +31,7 @@ export async function respondToClient(
   const parameters = { ...response, ...(state === undefined ? {} : { state }), iss: context.settings.issuer };
   const fields: Readonly<Record<string, string>> =
     isSigned === true ? { response: await signResponse(context, isolate, client, parameters) } : parameters;
-  const page = <FormPostPage frame={frameOf(context, request)} view={{ action: redirectUri, fields }} />;
+  const page = <FormPostPage frame={await frameOf(context, request)} view={{ action: redirectUri, fields }} />;
   const sent =
     responseMode === "form_post"
       ? await respondPage(page, { formLeaves: true })

@@ -1,4 +1,4 @@
-import type { Language, TextLanguage } from "@edge-op/pages/languages";
+import type { Language } from "@edge-op/pages/languages";
 import { namesOf } from "@edge-op/protocol/encoding/json-object";
 import { rbacScopes, scopeClaims } from "@edge-op/protocol/oauth/claims";
 import { adminAudience } from "@edge-op/protocol/oauth/scope";
@@ -98,7 +98,9 @@ export function describeAllowance(
   if (mapped !== undefined) return t("claim.other", { claim: mapped.titles?.[t.language] ?? mapped.title });
   if (item.startsWith("claim:")) return t("claim.other", { claim: item.slice("claim:".length).replaceAll("_", " ") });
   if (isProviderScope(item)) return t(`scope.${item}`);
-  return describeAdminScope(item, t.language) ?? t("scope.other", { scope: item });
+  // Without a resource, these scope values have the same meaning.
+  const adminScope = adminScopes.find((scope) => scope === item);
+  return adminScope ? t(`scope.${adminScope}`) : t("scope.other", { scope: item });
 }
 
 /** Requested access with the attributes that its scope values release: a value may have another meaning at an API too, so it stays. */
@@ -108,45 +110,27 @@ export function withAttributes(items: readonly string[], attributes: readonly Ma
   return [...new Set([...items, ...released.map(({ claim }) => `claim:${claim.name}`)])];
 }
 
-/** What each scope of the admin API allows, in the words of the person who decides. */
-const scopes: Readonly<Record<string, Readonly<Record<TextLanguage, string>>>> = {
-  "admin:clients": { en: "Administer clients and resources", de: "Clients und Ressourcen verwalten" },
-  "admin:issuers": {
-    en: "Administer trusted issuers and upstream providers",
-    de: "Vertraute Aussteller und vorgelagerte Anbieter verwalten",
-  },
-  "admin:users": { en: "Administer users, roles and groups", de: "Personen, Rollen und Gruppen verwalten" },
-  "admin:export": {
-    en: "Export all users with their password hashes",
-    de: "Alle Personen mit ihren Passwort-Hashes ausgeben",
-  },
-  "admin:keys": { en: "Administer the signing keys", de: "Die Signaturschlüssel verwalten" },
-  "admin:tokens": { en: "Revoke tokens of everybody", de: "Tokens aller Personen widerrufen" },
-  "admin:revoke-all": { en: "End everything that was ever issued", de: "Alles beenden, was je ausgestellt wurde" },
-  "admin:shards": { en: "See and change the deployment", de: "Den Betrieb sehen und ändern" },
-  "admin:audit": { en: "Read the audit log", de: "Das Audit-Log lesen" },
-};
+/** The scopes of the admin API, each described in the words of the person who decides. */
+const adminScopes = [
+  "admin:clients",
+  "admin:issuers",
+  "admin:users",
+  "admin:export",
+  "admin:keys",
+  "admin:tokens",
+  "admin:revoke-all",
+  "admin:shards",
+  "admin:audit",
+] as const;
 
 /** **The admin API as a resource on pages**: nobody registers it, and its scope values are the same at every deployment. */
-export function adminResource(issuer: string): Resource {
+export function adminResource(issuer: string, t: AuthTranslator): Resource {
   return {
     identifier: adminAudience(issuer),
     metadata: {
-      name: "the administration of this provider",
-      translations: { de: "Verwaltung dieses Anbieters" },
+      name: t("resource.admin"),
       clients: "any",
-      scopes: Object.entries(scopes).map(([value, { en, de }]) => ({
-        value,
-        description: en,
-        translations: { de },
-      })),
+      scopes: adminScopes.map((value) => ({ value, description: t(`scope.${value}`) })),
     },
   };
-}
-
-/** Without a resource, these scope values have the same meaning. */
-function describeAdminScope(value: string, language: Language): string | undefined {
-  if (!Object.hasOwn(scopes, value)) return undefined;
-  const { en, de } = scopes[value]!;
-  return language === "de" ? de : en;
 }

@@ -38,7 +38,7 @@ export async function showConsent(at: StepPageRequest): Promise<Response> {
   const person = await at.person();
   if (authorization === undefined || person === undefined) throw new Error("nobody to ask");
   const { client, request: asking } = authorization;
-  const frame = stepFrame(at);
+  const frame = await stepFrame(at);
   const asked = requestedAllowances(asking);
   const [resources, attributes] = await Promise.all([
     isolate.resources.findAll(context, asking.resources),
@@ -49,7 +49,7 @@ export async function showConsent(at: StepPageRequest): Promise<Response> {
     client: await describeClient(context, isolate, client),
     source: clientSource(client, asking.redirectUri),
     user: person.user,
-    ...{ asked, attributes, resources: [...resources, adminResource(context.settings.issuer)] },
+    ...{ asked, attributes, resources: [...resources, adminResource(context.settings.issuer, frame.t)] },
     details: describeDetails(context.settings, frame.t, asking.authorizationDetails),
   };
   return respondPage(<ConsentPage frame={frame} view={view} />, { formLeaves: true });

@@ -98,7 +98,7 @@ function asPersonWith(
 type Problem = Exclude<Awaited<ReturnType<typeof findWaitingDevice>>, { readonly kind: "waiting" }>;
 
 async function enterCode(at: PageRequest, typed?: string, problem?: Problem): Promise<Response> {
-  const frame = frameOf(at.context, at.request);
+  const frame = await frameOf(at.context, at.request);
   const { t } = frame;
   const isThrottled = problem?.kind === "throttled";
   const text = isThrottled
@@ -122,7 +122,7 @@ async function confirmCode(at: PageRequest, person: SignedInPerson, typed: strin
   if (client?.status !== "active") return enterCode(at, typed, { kind: "unknown" });
   const again = await signInAgain(at, person, device, code);
   if (again !== undefined) return again;
-  const frame = frameOf(context, request);
+  const frame = await frameOf(context, request);
   const authorization = readDeviceAuthorization(device);
   const { scope, resources, claims, authorizationDetails, place, requestedAtMs } = authorization;
   const asked = requestedAllowances({ scope, claims, resources });
@@ -136,7 +136,7 @@ async function confirmCode(at: PageRequest, person: SignedInPerson, typed: strin
     client: clientMark(client),
     user,
     ...{ asked, attributes },
-    resources: [...described, adminResource(context.settings.issuer)],
+    resources: [...described, adminResource(context.settings.issuer, frame.t)],
     details: describeDetails(context.settings, frame.t, authorizationDetails),
     place,
     minutes: Math.max(0, Math.floor((context.arrivedAtMs - requestedAtMs) / 60_000)),
@@ -188,8 +188,8 @@ async function findLacking(
   });
 }
 
-function showResult({ context, request }: PageRequest, result: "allowed" | "denied"): Promise<Response> {
-  const frame = frameOf(context, request);
+async function showResult({ context, request }: PageRequest, result: "allowed" | "denied"): Promise<Response> {
+  const frame = await frameOf(context, request);
   const { t } = frame;
   const view = { title: t(`device.${result}Title`), text: t(`device.${result}Text`) };
   return respondPage(<MessagePage frame={frame} {...view} sign={result === "allowed" ? "done" : "ended"} />);

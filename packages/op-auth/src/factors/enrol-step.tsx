@@ -29,7 +29,7 @@ async function showEnrol(at: StepPageRequest): Promise<Response> {
   const { context, authorization, form, flow, browser, restart } = at;
   const user = await findSubject(at);
   if (user === undefined) return redirect(restart);
-  const frame = stepFrame(at);
+  const frame = await stepFrame(at);
   const { t } = frame;
   const isRefused = flow.problem?.kind === "refused";
   const key = await setupKey(context, { user, browser, id: flow.fid });

@@ -47,7 +47,7 @@ export async function showProveMore(at: StepPageRequest): Promise<Response> {
   const user = await findSubject(at);
   const factors = user && (await findFactors(context.env.DB, user.sub));
   if (user === undefined || factors === undefined) return redirect(restart);
-  const frame = stepFrame(at);
+  const frame = await stepFrame(at);
   const { t } = frame;
   const others = { username: undefined, isRefused: false, isAlternative: factors.totp || factors.recoveryCodes };
   const view: ProveMoreView = {

@@ -47,7 +47,7 @@ async function showRecoveryCodes(at: StepPageRequest): Promise<Response> {
   const { authorization, form, restart, flow } = at;
   const made = await pageCodes(at);
   if (made === undefined) return redirect(restart);
-  const frame = stepFrame(at);
+  const frame = await stepFrame(at);
   const { t } = frame;
   const { user, codes, replaced, hasOnePasskey } = made;
   const passkey = hasOnePasskey ? await secondPasskeyForm(at, user, frame) : undefined;

@@ -5,7 +5,7 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../runtime/auth-env.ts";
 import { readDeployment } from "../runtime/deployment.ts";
 import type { AuthIsolate } from "../runtime/isolate.ts";
-import { type AuthTranslator, authMessages } from "./messages.ts";
+import { type AuthTranslator, authCatalog } from "./messages.ts";
 
 /** **A request of a browser**, and what serves it. */
 export interface PageRequest {
@@ -23,6 +23,6 @@ export function frameOf(
   context: RequestContext<AuthEnv>,
   request: ReceivedRequest,
   uiLocales?: readonly string[],
-): AuthPageFrame {
-  return createFrame(context, request, readDeployment(context.env), authMessages, uiLocales);
+): Promise<AuthPageFrame> {
+  return createFrame(context, request, readDeployment(context.env), authCatalog, uiLocales);
 }

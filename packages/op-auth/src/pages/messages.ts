@@ -1,15 +1,13 @@
-/** **The texts of op-auth**, together with those of the layout. */
-
-import { type LayoutMessageKey, layoutMessages } from "@edge-op/pages/messages";
-import type { Catalog, Translator } from "@edge-op/pages/translator";
-import de from "../../texts/de.json" with { type: "json" };
+import { defineCatalog } from "@edge-op/pages/catalog";
+import { type LayoutKey, layoutTexts, loadLayoutTexts } from "@edge-op/pages/messages";
+import type { Translator } from "@edge-op/pages/translator";
 import en from "../../texts/en.json" with { type: "json" };
 
-export type AuthKey = LayoutMessageKey | (keyof typeof en & keyof typeof de);
-
+export type AuthKey = LayoutKey | keyof typeof en;
 export type AuthTranslator = Translator<AuthKey>;
 
-export const authMessages: Catalog<AuthKey> = {
-  en: { ...layoutMessages.en, ...en },
-  de: { ...layoutMessages.de, ...de },
-};
+/** **The texts of op-auth**, together with those of the layout. */
+export const authCatalog = defineCatalog<AuthKey>({ ...layoutTexts, ...en }, [
+  loadLayoutTexts,
+  (language) => import(`../../texts/${language}.json`, { with: { type: "json" } }),
+]);

@@ -13,6 +13,7 @@ import { type EndpointHandler, type Method, serveEndpoint } from "@edge-op/share
 import type { AuthEnv } from "../runtime/auth-env.ts";
 import type { AuthIsolate } from "../runtime/isolate.ts";
 import { frameOf } from "./frame.ts";
+import type { AuthTranslator } from "./messages.ts";
 
 export type PageHandler = EndpointHandler<AuthEnv>;
 
@@ -52,7 +53,7 @@ async function renderPage(
   const accept = request.headers.get("accept") ?? "";
   if (accept.includes("application/json") && !prefersPage(request)) return renderJson(failure);
   const { error } = failure;
-  const frame = frameOf(context, request, error instanceof ShownError ? error.uiLocales : undefined);
+  const frame = await frameOf(context, request, error instanceof ShownError ? error.uiLocales : undefined);
   const described = describe(failure, frame.t, request);
   const cookies = needsCookies(context, request, error)
     ? { text: frame.t("error.cookies"), description: undefined }
@@ -76,7 +77,7 @@ function needsCookies(context: RequestContext<AuthEnv>, request: ReceivedRequest
 /** The description of a refusal is for the client's developer. Other failures have no description that adds to the text. */
 function describe(
   { kind, code, description, error }: Failure,
-  t: ReturnType<typeof frameOf>["t"],
+  t: AuthTranslator,
   request: ReceivedRequest,
 ): Omit<ErrorView, "reference"> {
   if (kind === "unavailable") return { text: t("error.unavailable"), code, description: undefined };

@@ -88,7 +88,7 @@ async function showSetPassword(at: StepPageRequest): Promise<Response> {
   const found = await findRecovering(at);
   if (found === undefined) return redirect(restart);
   const { user } = found;
-  const frame = stepFrame(at);
+  const frame = await stepFrame(at);
   const problem = problemOf(flow.problem);
   const isTemporary = recoveryProof(flow)?.method === "temporaryPassword";
   const view = {

@@ -110,7 +110,7 @@ export async function confirmLogout(
   const sessionId = (await readEnding(context, cookie)) ?? cookie;
   await requireFormToken(context, "logout", sessionId, form.get("form_token"));
   if (form.get("decision") === "stay") {
-    const frame = frameOf(context, request, (await check()).uiLocales);
+    const frame = await frameOf(context, request, (await check()).uiLocales);
     const { t } = frame;
     const link = { href: "/account", text: t("link.account") };
     return respondPage(<MessagePage frame={frame} title={t("stayed.title")} text={t("stayed.text")} link={link} />);
@@ -164,14 +164,14 @@ async function isAbout(
   return hint.sub === ((await pairwiseSubject(context.env, client, session.sub)) ?? session.sub);
 }
 
-function leave(
+async function leave(
   context: RequestContext<AuthEnv>,
   request: ReceivedRequest,
   { returnTo, uiLocales, fault }: Ending,
   urls: readonly string[] = [],
-): Response | Promise<Response> {
+): Promise<Response> {
   const cookies = [clearCookie(context, "op-session")];
-  const frame = frameOf(context, request, uiLocales);
+  const frame = await frameOf(context, request, uiLocales);
   if (urls.length > 0) {
     return respondPage(<FrontChannelPage frame={frame} view={{ urls, returnTo, fault }} />, { cookies, frames: urls });
   }
@@ -215,6 +215,6 @@ async function requestConfirmation(
     client: logout.client?.status === "active" ? clientMark(logout.client).name : undefined,
     fault: logout.fault,
   };
-  const page = <LogoutPage frame={frameOf(context, request, logout.uiLocales)} view={view} />;
+  const page = <LogoutPage frame={await frameOf(context, request, logout.uiLocales)} view={view} />;
   return respondPage(page, { formLeaves: logout.returnTo !== undefined });
 }

@@ -53,7 +53,7 @@ export async function showCreateAccount(at: StepPageRequest): Promise<Response> 
     problem: problemOf(at),
   };
   const isThrottled = view.problem?.kind === "throttled";
-  const frame = stepFrame(at);
+  const frame = await stepFrame(at);
   return respondPage(<CreateAccountPage frame={frame} view={view} />, {
     status: view.problem === undefined ? 200 : isThrottled ? 429 : 400,
     formLeaves: authorization !== undefined,

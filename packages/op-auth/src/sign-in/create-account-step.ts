@@ -83,7 +83,7 @@ async function submitCreateAccount(at: StepRequest, form: Form): Promise<StepRes
       ? await passwordOf(at, newcomer, form)
       : await passkeyOf(at, newcomer, form.require("credential"));
   if (chosen === undefined) return refused("passkey");
-  const { language: locale } = stepFrame(at).t;
+  const { language: locale } = (await stepFrame(at)).t;
   const isInserted = await insertPerson(context, newcomer, { method, credential: chosen.statement, locale, terms });
   if (!isInserted) return taken;
   const { sub, address } = newcomer;

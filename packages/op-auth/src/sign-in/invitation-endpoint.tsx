@@ -58,7 +58,7 @@ function purposeOf(token: string): string {
 }
 
 async function showEnded({ context, request }: PageRequest): Promise<Response> {
-  const frame = frameOf(context, request);
+  const frame = await frameOf(context, request);
   const { t } = frame;
   const link = { href: "/account", text: t("signUp.signIn") };
   const page = (
@@ -73,7 +73,7 @@ async function showForm(
   { address, name }: Invitation,
   isRefused = false,
 ): Promise<Response> {
-  const frame = frameOf(context, request);
+  const frame = await frameOf(context, request);
   const { t } = frame;
   const browser = await identifyBrowser(context, request);
   const fields = { token, form_token: await formToken(context, purposeOf(token), browser.id) };

@@ -31,7 +31,7 @@ async function showRestore(at: StepPageRequest): Promise<Response> {
   const { authorization, form, restart } = at;
   const user = await findSubject(at);
   if (user === undefined) return redirect(restart);
-  const frame = stepFrame(at);
+  const frame = await stepFrame(at);
   const { t } = frame;
   const page = (
     <Layout {...frame} title={t("restore.title")}>

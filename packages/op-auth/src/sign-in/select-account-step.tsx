@@ -46,7 +46,7 @@ async function showSelectAccount(at: StepPageRequest): Promise<Response> {
     client: await describeClient(context, isolate, authorization.client),
     user: accountName(person.user),
   };
-  const frame = stepFrame(at);
+  const frame = await stepFrame(at);
   const page = <SelectAccountPage frame={frame} view={view} />;
   return respondPage(page, { formLeaves: true });
 }

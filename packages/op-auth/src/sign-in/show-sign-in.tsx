@@ -27,7 +27,7 @@ import { isSignUpOffered } from "./sign-up-rule.tsx";
 export async function showSignIn(at: StepPageRequest): Promise<Response> {
   const { context, isolate, authorization, flow, form, policy } = at;
   const asking = authorization?.request;
-  const frame = stepFrame(at);
+  const frame = await stepFrame(at);
   if (flow.problem?.kind === "spent" || (await isSignedIn(at))) return showContinue(at, frame);
   const person = await findPersonToConfirm(at);
   const methods = methodsFor(policy.requiredAcr);

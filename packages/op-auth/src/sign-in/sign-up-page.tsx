@@ -21,7 +21,7 @@ export async function showSignUp(at: StepPageRequest): Promise<Response> {
   const newcomer = newcomerOf(flow);
   const exists = newcomer && (await accountExists(at, newcomer.address.address));
   if (exists !== undefined) return exists;
-  const frame = stepFrame(at);
+  const frame = await stepFrame(at);
   const problem = codeProblemOf(flow.problem, context.arrivedAtMs);
   const options = { ...respondingTo(problem), formLeaves: await formLeaves(at) };
   const { mailed } = flow.marks;

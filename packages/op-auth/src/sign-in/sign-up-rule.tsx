@@ -64,7 +64,7 @@ export const taken = { kind: "again", problem: { kind: "refused", method: "taken
 export async function accountExists(at: StepPageRequest, address: string): Promise<Response | undefined> {
   const { flow, form } = at;
   if (flow.problem?.kind !== "refused" || flow.problem.method !== "taken") return undefined;
-  const frame = stepFrame(at);
+  const frame = await stepFrame(at);
   const { t } = frame;
   const link = { href: `/flow/sign-in?${new URLSearchParams({ f: form.fields.f })}`, text: t("signUp.signIn") };
   const view = { title: t("signUp.taken"), text: t("signUp.takenText", { address }), link };

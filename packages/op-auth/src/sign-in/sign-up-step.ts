@@ -71,7 +71,7 @@ async function readNewcomer(at: StepRequest, form: Form, typed: string): Promise
 
 async function sendCode(at: StepRequest, { name, address }: Newcomer, previous?: MailedCode): Promise<StepResult> {
   const { context, browser, flow } = at;
-  const { language } = stepFrame(at).t;
+  const { language } = (await stepFrame(at)).t;
   const wanted = { purpose: "sign-up", address, language, previous } as const;
   const requested = await requestCode(at, { browser, id: flow.fid }, wanted);
   if (requested.kind === "throttled") {

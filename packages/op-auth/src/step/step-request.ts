@@ -11,7 +11,7 @@ import { isPreferenceOpen } from "./second-factor.ts";
 import type { StepRequest } from "./step.ts";
 
 /** **The frame of a step's page**, in the language that the request of the flow asks for. */
-export function stepFrame({ context, request, authorization, flow }: StepRequest): AuthPageFrame {
+export function stepFrame({ context, request, authorization, flow }: StepRequest): Promise<AuthPageFrame> {
   return frameOf(context, request, authorization?.request.uiLocales ?? localesOf(flow.purpose));
 }
 

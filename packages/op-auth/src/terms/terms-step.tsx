@@ -42,7 +42,7 @@ async function showTerms(at: StepPageRequest): Promise<Response> {
   const person = await at.person();
   const { terms } = readDeployment(context.env);
   if (person === undefined || terms === undefined) return redirect(restart);
-  const frame = stepFrame(at);
+  const frame = await stepFrame(at);
   const { t } = frame;
   const isChanged = flow.problem?.kind === "refused" && flow.problem.method === "terms";
   const { user } = person;

@@ -36,7 +36,7 @@ async function showLink(at: StepPageRequest): Promise<Response> {
   const { link: mark } = flow.marks;
   const [user, link] = await Promise.all([findSubject(at), mark && peekPendingLink(context, isolate, mark.id)]);
   if (link === undefined || user?.sub !== link.sub) return redirect(restart);
-  const frame = stepFrame(at);
+  const frame = await stepFrame(at);
   const page = <LinkPage frame={frame} link={link} user={displayName(user)} form={form} />;
   return respondPage(page, { formLeaves: authorization !== undefined });
 }

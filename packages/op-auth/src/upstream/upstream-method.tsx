@@ -59,9 +59,7 @@ function UpstreamButtons({
         formnovalidate
         {...label}
       >
-        <span class="mark letter" aria-hidden="true">
-          {[...name][0]?.toUpperCase()}
-        </span>
+        <span class="mark letter" aria-hidden="true" data-letter={[...name][0]?.toUpperCase()} />
         <span>{children}</span>
       </button>
     );

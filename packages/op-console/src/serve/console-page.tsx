@@ -1,9 +1,9 @@
 import { Layout, type PageFrame } from "@edge-op/pages/layout";
-import { createTranslator } from "@edge-op/pages/translator";
+import type { Translator } from "@edge-op/pages/translator";
 import type { Child } from "hono/jsx";
 import type { AdminScope } from "../api/admin-api.ts";
 import type { ConsoleSession } from "../session/session.ts";
-import { type ConsoleKey, consoleMessages } from "./messages.ts";
+import type { ConsoleKey } from "./messages.ts";
 import { mayUse } from "./route.ts";
 
 interface Link {
@@ -34,7 +34,7 @@ const links: readonly Link[] = [
 ];
 
 interface Props {
-  readonly frame: PageFrame;
+  readonly frame: PageFrame & { readonly t: Translator<ConsoleKey> };
   readonly session: ConsoleSession;
   readonly signOutToken: string;
   /** The page's own path. */
@@ -46,7 +46,7 @@ interface Props {
 
 /** **The layout of the console**: the pages that the person's scopes allow, above the one that is open. */
 export function ConsolePage({ frame, session, signOutToken, path, title, styleSheet, children }: Props) {
-  const t = createTranslator(consoleMessages, frame.t.language);
+  const { t } = frame;
   const allowed = links.filter(({ scope }) => mayUse(session, scope));
   const isCurrent = ({ href, also = [] }: Link) =>
     path === href || (href !== "/console" && [href, ...also].some((each) => path.startsWith(`${each}/`)));

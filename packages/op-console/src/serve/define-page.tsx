@@ -5,7 +5,7 @@ import { readForm } from "@edge-op/shared/http/read-form";
 import type { AdminScope } from "../api/admin-api.ts";
 import { readConsoleBranding } from "./branding.ts";
 import { ConsolePage } from "./console-page.tsx";
-import { consoleMessages } from "./messages.ts";
+import { consoleCatalog } from "./messages.ts";
 import type { ConsoleRoute, PageCall, SignedIn, View } from "./route.ts";
 
 export const signOutPath = "/console/sign-out";
@@ -24,7 +24,7 @@ export function requireToken(
 
 /** The call with what its page needs. A posted form is read, and refused unless its token is genuine. */
 export async function pageCall(at: SignedIn): Promise<PageCall> {
-  const frame = createFrame(at.context, at.request, readConsoleBranding(at.context.env), consoleMessages);
+  const frame = await createFrame(at.context, at.request, readConsoleBranding(at.context.env), consoleCatalog);
   const form = at.request.method === "POST" ? readForm(at.request) : undefined;
   if (form !== undefined) await requireToken(at, form.get("token"));
   return { ...at, frame, t: frame.t, form, token: (path = at.path) => tokenFor(at, path) };

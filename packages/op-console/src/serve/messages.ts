@@ -1,13 +1,13 @@
-/** **The texts of the console**, together with those of the layout. */
-
-import { type LayoutMessageKey, layoutMessages } from "@edge-op/pages/messages";
-import type { Catalog } from "@edge-op/pages/translator";
-import de from "../../texts/de.json" with { type: "json" };
+import { defineCatalog } from "@edge-op/pages/catalog";
+import { type LayoutKey, layoutTexts, loadLayoutTexts } from "@edge-op/pages/messages";
+import { pseudoLanguages } from "@edge-op/pages/pseudo-languages";
 import en from "../../texts/en.json" with { type: "json" };
 
-export type ConsoleKey = LayoutMessageKey | (keyof typeof en & keyof typeof de);
+export type ConsoleKey = LayoutKey | keyof typeof en;
 
-export const consoleMessages: Catalog<ConsoleKey> = {
-  en: { ...layoutMessages.en, ...en },
-  de: { ...layoutMessages.de, ...de },
-};
+/** **The texts of the console**, together with those of the layout. */
+export const consoleCatalog = defineCatalog<ConsoleKey>(
+  { ...layoutTexts, ...en },
+  [loadLayoutTexts, (language) => import(`../../texts/${language}.json`, { with: { type: "json" } })],
+  ["en", "de", ...Object.keys(pseudoLanguages)],
+);

@@ -20,7 +20,7 @@ export interface SignedIn extends ConsoleCall {
 
 /** The same with the texts of the page. `form`: of a page that is posted to; its token is genuine. */
 export interface PageCall extends SignedIn {
-  readonly frame: PageFrame;
+  readonly frame: PageFrame & { readonly t: Translator<ConsoleKey> };
   readonly t: Translator<ConsoleKey>;
   /** For forms of this page, or of another one. */
   token(path?: string): Promise<string>;

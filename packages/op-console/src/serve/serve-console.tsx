@@ -1,6 +1,7 @@
 import { createFrame } from "@edge-op/pages/frame";
 import { ErrorPage, type ErrorView, MessagePage } from "@edge-op/pages/message-pages";
 import { respondPage } from "@edge-op/pages/respond-page";
+import type { Translator } from "@edge-op/pages/translator";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { Failure } from "@edge-op/shared/http/failure";
 import { readForm } from "@edge-op/shared/http/read-form";
@@ -10,7 +11,7 @@ import { endSessionCookie, readSession } from "../session/session.ts";
 import { beginSignIn } from "../session/sign-in.ts";
 import { readConsoleBranding } from "./branding.ts";
 import { requireToken } from "./define-page.tsx";
-import { consoleMessages } from "./messages.ts";
+import { type ConsoleKey, consoleCatalog } from "./messages.ts";
 import { type ConsoleRoute, mayUse, type SignedIn } from "./route.ts";
 
 /** A page that is opened gets a new token before the old one ends, so that there is time for its form. */
@@ -54,8 +55,8 @@ export async function respondRoute(
 }
 
 /** A button, not a redirect: a token that is refused at once must not lead in a circle. */
-function signInAgain({ context, request }: ConsoleCall): Promise<Response> {
-  const frame = frameOf({ context, request });
+async function signInAgain({ context, request }: ConsoleCall): Promise<Response> {
+  const frame = await frameOf({ context, request });
   const link = { href: "/console", text: frame.t("console.signIn") };
   const page = (
     <MessagePage
@@ -77,7 +78,7 @@ export async function signOut(at: ConsoleCall): Promise<Response> {
   if (session !== undefined) {
     await requireToken({ ...at, session, path }, readForm(request).get("token"));
   }
-  const frame = frameOf(at);
+  const frame = await frameOf(at);
   const provider = frame.branding.name;
   const page = (
     <MessagePage
@@ -91,7 +92,7 @@ export async function signOut(at: ConsoleCall): Promise<Response> {
 }
 
 function frameOf({ context, request }: Pick<ConsoleCall, "context" | "request">) {
-  return createFrame(context, request, readConsoleBranding(context.env), consoleMessages);
+  return createFrame(context, request, readConsoleBranding(context.env), consoleCatalog);
 }
 
 /** The page of a failure. The reason of a refusal is in the log, by the reference. */
@@ -99,13 +100,13 @@ export async function respondFailure(
   at: Pick<ConsoleCall, "context" | "request">,
   failure: Failure,
 ): Promise<Response> {
-  const frame = frameOf(at);
+  const frame = await frameOf(at);
   const view = { ...describe(failure, frame.t), reference: at.context.requestId };
   const { status, headers } = failure;
   return respondPage(<ErrorPage frame={frame} view={view} />, { status, headers, foreignImages: false });
 }
 
-function describe({ kind, code, error }: Failure, t: ReturnType<typeof frameOf>["t"]): Omit<ErrorView, "reference"> {
+function describe({ kind, code, error }: Failure, t: Translator<ConsoleKey>): Omit<ErrorView, "reference"> {
   const overview = { href: "/console", text: t("console.toOverview") };
   const common = { code, description: undefined, link: overview };
   if (kind === "unavailable") return { ...common, text: t("error.unavailable") };

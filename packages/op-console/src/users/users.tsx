@@ -1,3 +1,4 @@
+import { textLanguages } from "@edge-op/shared/config/text-languages";
 import type { UserResource } from "../api/resources.ts";
 import { auditOf, auditScope } from "../audit/audit-pages.tsx";
 import { defineRecord } from "../records/define-record.tsx";
@@ -10,6 +11,7 @@ import { type ConsoleRoute, mayUse, type PageCall } from "../serve/route.ts";
 import { userSections } from "./user-sections.tsx";
 
 const path = "/console/users";
+const languageOptions = Object.keys(textLanguages).map((tag) => [tag] as const);
 const common = { scope: "admin:users" } as const;
 
 const users: RecordSpec<UserResource> = {
@@ -79,7 +81,7 @@ const invitations: RecordSpec<Invitation> = {
     { name: "name", label: "user.name", kind: "text" },
     { name: "roles", label: "user.roles", kind: "lines" },
     { name: "groups", label: "user.groups", kind: "lines" },
-    { name: "locale", label: "invitation.language", kind: "choice", options: [["en"], ["de"]], only: "creation" },
+    { name: "locale", label: "invitation.language", kind: "choice", options: languageOptions, only: "creation" },
   ],
   warning: warnOfNames,
   nameOf: ({ email }) => email,

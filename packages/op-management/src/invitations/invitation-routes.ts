@@ -3,6 +3,7 @@
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { textLanguages } from "@edge-op/shared/config/text-languages";
 import { visibleText } from "@edge-op/shared/http/plain-text";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 import { invitationToken } from "@edge-op/shared/mail/sealed-links";
@@ -34,7 +35,10 @@ const invitationCreateSchema = z
     name: name.exactOptional(),
     roles: rbacNames.exactOptional(),
     groups: rbacNames.exactOptional(),
-    locale: z.enum(["en", "de"]).exactOptional().describe("The language of the mail; English by default."),
+    locale: z
+      .enum(Object.keys(textLanguages))
+      .exactOptional()
+      .describe("The language of the mail; English by default."),
   })
   .meta({ id: "InvitationCreate" });
 

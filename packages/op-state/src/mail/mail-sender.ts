@@ -220,6 +220,7 @@ export class MailSender
     const room = row.tries === 0 ? this.#limits.reserve([sendLimits(mail.kind, key)], nowMs()) : undefined;
     if (room?.kind === "refused") return { kind: "wait", dueMs: nowMs() + room.retryAfterMs, tries: 0 };
     const settings = readSettings(this.env);
+    const { deletionGraceDays } = settings;
     const branding: Branding = readBranding(this.env);
     // With its texts it is as large as this class, and few starts of an isolate send a mail.
     const { renderAccountMail } = await import("@edge-op/pages/mail/account-mails");
@@ -227,7 +228,7 @@ export class MailSender
       id: row.id,
       from: { email: settings.mailFrom ?? "", name: branding.name },
       to: mail.to,
-      ...renderAccountMail(mail, { issuer: settings.issuer, branding, deletionGraceDays: settings.deletionGraceDays }),
+      ...(await renderAccountMail(mail, { issuer: settings.issuer, branding, deletionGraceDays })),
     });
     return this.#judge(row, result, problems);
   }

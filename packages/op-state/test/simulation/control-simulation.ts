@@ -26,6 +26,8 @@ export interface ControlWiring {
   readonly shardFence: boolean;
   readonly writesHorizon: boolean;
   readonly followConfirms: boolean;
+  /** A premise about D1, not a rule of the product: no call that was made before a restoration is executed after it (ADR 11). */
+  readonly restorationCancelsCalls: boolean;
 }
 
 export const protocol: ControlWiring = {
@@ -44,6 +46,7 @@ export const protocol: ControlWiring = {
   shardFence: true,
   writesHorizon: true,
   followConfirms: false,
+  restorationCancelsCalls: true,
 };
 
 const slowest = (1 - leaseTiming.driftRate) / (1 + leaseTiming.driftRate);
@@ -111,8 +114,8 @@ interface ShardInstance extends Machine {
   readonly fenceMs: number;
   tag: number;
   followers: ((ok: boolean) => void)[] | undefined;
-  /** It has read a restored D1 before the control plane has left the gap: not guaranteed (ADR 11). */
-  isMisled: boolean;
+  /** When it last registered in a restored D1 before the control plane had left the gap: not guaranteed (ADR 11), until it has a later lease. */
+  misledAtMs: number;
   readonly waits: Map<PendingChange, () => void>;
 }
 
@@ -273,8 +276,10 @@ export class ControlSimulation {
   // D1
 
   #onDatabase<T>(work: (database: Database) => T, done: (result: T) => void): void {
+    const { setBack } = this.counts;
     this.#send(() => {
-      if (this.database.awayUntilMs > this.#nowMs) return;
+      const isCancelled = this.#wiring.restorationCancelsCalls && this.counts.setBack > setBack;
+      if (isCancelled || this.database.awayUntilMs > this.#nowMs) return;
       const result = work(this.#database);
       this.#send(() => done(result));
     });
@@ -473,7 +478,7 @@ export class ControlSimulation {
       fenceMs: 0,
       tag,
       followers: undefined,
-      isMisled: false,
+      misledAtMs: Number.NEGATIVE_INFINITY,
       waits: new Map(),
     };
   }
@@ -554,7 +559,7 @@ export class ControlSimulation {
     };
     shard.coverage.begin(this.#local(shard));
     this.#askControl(shard, (sentAtMs) => {
-      shard.isMisled = false;
+      if (sentAtMs > shard.misledAtMs) shard.misledAtMs = Number.NEGATIVE_INFINITY;
       extended(sentAtMs);
     });
     this.#timer(shard, 1_000, () => !isDone && this.#register(shard, extended));
@@ -596,7 +601,7 @@ export class ControlSimulation {
         this.#on(shard, () => {
           if (!isContinued) return;
           if (this.#wiring.readsLogWithRegistration && newest !== undefined && !this.#install(shard, newest)) return;
-          shard.isMisled ||= isMisled;
+          if (isMisled) shard.misledAtMs = Math.max(shard.misledAtMs, sentAtMs);
           this.counts.registered += 1;
           granted(sentAtMs);
         }),
@@ -643,7 +648,7 @@ export class ControlSimulation {
       const covered = this.#wiring.coveredMs(leftMs);
       const response = shard.machine.lease(full, 0, this.#local(shard), covered);
       if (response.kind !== "lease") return;
-      answer({ cv: response.cv, seq: response.seq, leaseMs: response.leaseMs, isMisled: shard.isMisled });
+      answer({ cv: response.cv, seq: response.seq, leaseMs: response.leaseMs, isMisled: isMisled(shard) });
     });
   }
 
@@ -651,7 +656,7 @@ export class ControlSimulation {
     this.#vouching(shard, 1, () => {
       if (!this.#reach(shard, 0)) return;
       const { cv } = shard.machine.check([], [], -1, this.#local(shard), () => undefined);
-      answer({ cv, seq: -1, leaseMs: 0, isMisled: shard.isMisled });
+      answer({ cv, seq: -1, leaseMs: 0, isMisled: isMisled(shard) });
     });
   }
 
@@ -770,6 +775,10 @@ interface Requested {
 
 function nameOf({ index }: ShardInstance): string {
   return String(index);
+}
+
+function isMisled({ misledAtMs }: ShardInstance): boolean {
+  return misledAtMs > Number.NEGATIVE_INFINITY;
 }
 
 function isSame(one: Change, other: Change): boolean {

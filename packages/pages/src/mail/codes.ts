@@ -1,9 +1,7 @@
 import { type CodePurpose, mailedCodeMs } from "@edge-op/shared/mail/mail-sender-rpc";
-import type { Language } from "../languages.ts";
-import { createTranslator } from "../translator.ts";
 import { describeFacts, type MailFacts } from "./facts.ts";
 import type { MailBlock, MailContent, MailFrame } from "./mail-parts.ts";
-import { mailMessages } from "./messages.ts";
+import type { MailKey, MailTranslator } from "./messages.ts";
 
 /**
  * `account-exists`: a code for a new account, to somebody who has one. `address-in-use`: the address belongs to another account, and gets no code.
@@ -23,7 +21,7 @@ const titles = {
   "sign-in": "mail.codeSignIn",
   "account-exists": "mail.accountExists",
   "address-in-use": "mail.addressInUse",
-} as const satisfies Readonly<Record<CodeMailKind, keyof typeof mailMessages.en>>;
+} as const satisfies Readonly<Record<CodeMailKind, MailKey>>;
 
 const explanations = {
   recover: "mail.codeRecoverText",
@@ -32,7 +30,7 @@ const explanations = {
   "sign-in": "mail.codeSignInText",
   "account-exists": "mail.accountExistsText",
   "address-in-use": "mail.addressInUseText",
-} as const satisfies Readonly<Record<CodeMailKind, keyof typeof mailMessages.en>>;
+} as const satisfies Readonly<Record<CodeMailKind, MailKey>>;
 
 export const codeMailKinds = Object.keys(titles) as readonly CodeMailKind[];
 
@@ -43,9 +41,8 @@ const namesAsker: readonly CodeMailKind[] = ["recover", "sign-in"];
  * **A mailed code.** It is typed into the page on which it was requested, from the subject too: there is no link that a program which reads mails
  * could open. It contains no text of anyone.
  */
-export function describeCode(mail: CodeData, language: Language, { branding }: MailFrame): MailContent {
+export function describeCode(mail: CodeData, t: MailTranslator, { branding }: MailFrame): MailContent {
   const { kind, code } = mail;
-  const t = createTranslator(mailMessages, language);
   const values = { name: branding.name, minutes: mailedCodeMs / 60_000 };
   const paragraph = (text: string): MailBlock => ({ kind: "paragraph", text });
   const heading = t(titles[kind]);

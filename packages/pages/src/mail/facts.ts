@@ -1,7 +1,6 @@
 import { type Asker, unknownDevice } from "@edge-op/shared/http/asker";
 import { describePlace, personalDates } from "../describe-values.ts";
-import type { Translator } from "../translator.ts";
-import type { mailMessages } from "./messages.ts";
+import type { MailTranslator } from "./messages.ts";
 
 /** What a mail knows of its cause and its person. */
 export interface MailFacts {
@@ -12,8 +11,6 @@ export interface MailFacts {
   /** The browser that caused the mail. Absent if a browser of the person did not cause it, and in mails that the previous release prepared. */
   readonly asker?: Asker | undefined;
 }
-
-export type MailTranslator = Translator<keyof typeof mailMessages.en>;
 
 /** The time as the person reads it. */
 export function describeTime(t: MailTranslator, { atMs, locale, zoneinfo, asker }: MailFacts): string {

@@ -1,16 +1,14 @@
 import type { NoticeKind } from "@edge-op/shared/mail/mail-sender-rpc";
-import type { mailMessages } from "./messages.ts";
-
-type MailText = keyof typeof mailMessages.en;
+import type { MailKey } from "./messages.ts";
 
 export interface NoticeDescription {
-  readonly title: MailText;
+  readonly title: MailKey;
   /** `provider`: what time has brought about, or an invitation. */
   readonly by: "person" | "administrator" | "provider";
   /** What the person does if it was not them, or if they did not expect it. */
-  readonly advice: MailText;
+  readonly advice: MailKey;
   /** The page on which they do it: a path of this provider, and the text of the link to it. Absent if there is no account any more. */
-  readonly page?: readonly [path: string, text: MailText];
+  readonly page?: readonly [path: string, text: MailKey];
 }
 
 const password = ["/account/password", "mail.toPassword"] as const;
@@ -23,9 +21,9 @@ const sessions = ["/account/applications#sessions", "mail.toSessions"] as const;
 const account = ["/account", "mail.account"] as const;
 const keep = ["/account", "mail.keepAccount"] as const;
 
-const person = (title: MailText, advice: MailText, page: NoticeDescription["page"] & {}) =>
+const person = (title: MailKey, advice: MailKey, page: NoticeDescription["page"] & {}) =>
   ({ title, by: "person", advice, page }) as const;
-const administrator = (title: MailText, page: NoticeDescription["page"] & {}) =>
+const administrator = (title: MailKey, page: NoticeDescription["page"] & {}) =>
   ({ title, by: "administrator", advice: "mail.byAdministrator", page }) as const;
 
 /** **What each notice says and where it leads.** To add a kind, add its row, and its title and advice to the texts. */

@@ -1,9 +1,7 @@
 import type { NoticeKind } from "@edge-op/shared/mail/mail-sender-rpc";
-import type { Language } from "../languages.ts";
-import { createTranslator } from "../translator.ts";
-import { describeFacts, describeTime, type MailFacts, type MailTranslator } from "./facts.ts";
+import { describeFacts, describeTime, type MailFacts } from "./facts.ts";
 import type { MailBlock, MailContent, MailFrame } from "./mail-parts.ts";
-import { mailMessages } from "./messages.ts";
+import type { MailTranslator } from "./messages.ts";
 import { noticeDescriptions } from "./notice-kinds.ts";
 
 export interface NoticeData extends MailFacts {
@@ -20,10 +18,9 @@ const paragraph = (text: string): MailBlock => ({ kind: "paragraph", text });
  * **Tells a person that their account was changed**: when, in which browser and where, and what to do if they did not want that (NIST SP 800-63B-4
  * §4.6). It contains no text that anyone chose: a browser is named in words of a fixed vocabulary.
  */
-export function describeNotice(notice: NoticeData, language: Language, frame: MailFrame): MailContent {
+export function describeNotice(notice: NoticeData, t: MailTranslator, frame: MailFrame): MailContent {
   const { kind, undoPath } = notice;
   const { issuer, branding, deletionGraceDays } = frame;
-  const t = createTranslator(mailMessages, language);
   const values = { name: branding.name, at: describeTime(t, notice), days: deletionGraceDays };
   const { title, advice, page, by } = noticeDescriptions[kind];
   const subject = t(title, values);

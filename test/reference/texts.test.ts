@@ -1,0 +1,137 @@
+import { globSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, test } from "vitest";
+import { bundleModules, modulesAtStart } from "../../packages/edge-op/src/bundle-worker.ts";
+import { findDeployedFaults, withDeployedTexts } from "../../packages/edge-op/src/texts/deployed-texts.ts";
+import { findTextFaults, type TextFile } from "../../packages/edge-op/src/texts/find-text-faults.ts";
+import { repositoryRoot, workers } from "../../packages/edge-op/src/workers.ts";
+import { translatedLanguages } from "../../packages/shared/src/config/text-languages.ts";
+
+const read = <Content>(path: string) => JSON.parse(readFileSync(join(repositoryRoot, path), "utf8")) as Content;
+
+/** Folders with a file for each language. The console has two. */
+const folders = globSync("packages/*/texts/**/en.json", { cwd: repositoryRoot }).map((path) =>
+  path.slice(0, -"/en.json".length),
+);
+const tags = Object.keys(translatedLanguages).filter((tag) => tag !== "en");
+const languagesOf = (folder: string) => (folder.includes("op-console") ? ["de"] : tags);
+const files = folders.flatMap((folder) => languagesOf(folder).map((tag) => [folder, tag] as const));
+
+/** Words that a language writes as English does; a text of placeholders alone is the same everywhere. */
+const alike: Readonly<Record<string, readonly string[]>> = read("docs/adding/same-words.json");
+
+test("each language has its files, and no file is of a language that is not listed", () => {
+  expect(folders.length).toBe(4);
+  for (const folder of folders) {
+    const found = globSync("*.json", { cwd: join(repositoryRoot, folder) }).map((name) =>
+      name.slice(0, -".json".length),
+    );
+    expect(found.toSorted(), folder).toEqual(["en", ...languagesOf(folder)].toSorted());
+  }
+});
+
+test("no key is in two files: a deployment names a text by its key alone", () => {
+  const keys = folders.flatMap((folder) => Object.keys(read<TextFile>(`${folder}/en.json`)));
+  expect(keys.filter((key, index) => keys.indexOf(key) !== index)).toEqual([]);
+});
+
+describe.each(files)("%s, %s", (folder, tag) => {
+  const english = read<TextFile>(`${folder}/en.json`);
+  const texts = read<TextFile>(`${folder}/${tag}.json`);
+
+  it("has the keys of English in the same order, and keeps the rules", () => {
+    expect(Object.keys(texts)).toEqual(Object.keys(english));
+    expect(findTextFaults(tag, english, texts)).toEqual([]);
+  });
+
+  it("is translated", () => {
+    const words = (text: string) => text.replaceAll(/\{\w+\}/g, "").replaceAll(/[^\p{L}]/gu, "") !== "";
+    const same = Object.entries(texts).filter(([key, text]) => text === english[key] && words(text));
+    const isListed = (text: string) => alike[tag]?.includes(text) === true || folder.includes("op-console");
+    expect(same.filter(([, text]) => !isListed(text))).toEqual([]);
+  });
+
+  const people = folder.includes("op-console") ? [] : [folder];
+  it.each(people)("%s says what the glossary says", () => {
+    const glossary = read<Readonly<Record<string, TextFile>>>("docs/adding/glossary.json");
+    const wrong = Object.entries(glossary).flatMap(([term, { [tag]: stems }]) =>
+      stems === undefined
+        ? [`${term} has no word`]
+        : Object.entries(english)
+            .filter(([, text]) => new RegExp(`\\b${term}`, "i").test(text.replaceAll(/\{\w+\}/g, "")))
+            .filter(([key]) => !patternOf(stems).test(texts[key]!.replaceAll("\u00ad", "")))
+            .map(([key]) => `${key}: ${term} is ${stems}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+});
+
+/** `*` stands for letters, or for words between blanks. */
+function patternOf(stems: string): RegExp {
+  return new RegExp(stems.replaceAll(" * ", " .* ").replaceAll(/(?<=\S)\*/g, "\\p{L}*"), "iu");
+}
+
+describe("the rules", () => {
+  const english = {
+    greeting: "Hello {name}",
+    days: "{count, plural, one {# day} other {# days}}",
+    "signIn.title": "In",
+  };
+  it.each<[string, string, Record<string, string>, string]>([
+    ["an unknown key, with what is meant", "de", { "signIn.titel": "x" }, "did you mean signIn.title?"],
+    ["a placeholder that is missing", "de", { greeting: "Hallo" }, "must contain {name}"],
+    ["a placeholder that English lacks", "de", { "signIn.title": "{name}" }, "must contain no {name}"],
+    ["a form that Polish has", "pl", { days: "{count, plural, one {# d} few {# d} other {# d}}" }, "form many"],
+    ["a form that Japanese lacks", "ja", { days: "{count, plural, one {#} other {#}}" }, "which ja does not have"],
+    ["no forms", "uk", { days: "{count} d" }, "needs plural forms"],
+    ["braces that nothing reads", "de", { greeting: "{name} {" }, "has braces"],
+    ["markup", "de", { greeting: "<b>{name}</b>" }, "contains markup"],
+    ["a reference of HTML", "de", { greeting: "{name}&nbsp;" }, "contains markup"],
+    ["a blank at the end", "de", { greeting: "Hallo {name} " }, "begins or ends with a blank"],
+    ["nothing", "de", { "signIn.title": "" }, "is empty"],
+    ["a text for which there is no room", "de", { "signIn.title": "x".repeat(60) }, "twice as long"],
+  ])("refuse %s", (_, language, texts, fault) => {
+    expect(findTextFaults(language, english, texts).join("\n")).toContain(fault);
+  });
+
+  it("accept what a language needs", () => {
+    const days = "{count, plural, zero {#} one {#} two {#} few {#} many {#} other {#}}";
+    expect(findTextFaults("ar", english, { days, greeting: "{name}!" })).toEqual([]);
+    expect(findTextFaults("ja", english, { days: "{count}日" })).toEqual([]);
+    expect(findTextFaults("fr", english, { days: "{count, plural, one {# jour} other {# jours}}" })).toEqual([]);
+  });
+});
+
+describe("deployments/texts", () => {
+  const deployments = mkdtempSync(join(tmpdir(), "edge-op-texts-"));
+  mkdirSync(join(deployments, "texts"));
+  const write = (name: string, content: string) => writeFileSync(join(deployments, "texts", name), content);
+
+  it("replaces texts and adds a language, in modules that no start evaluates", async () => {
+    write("de.json", JSON.stringify({ "signIn.title": "Willkommen bei Acme" }));
+    write("sv.json", JSON.stringify({ "signIn.title": "Logga in hos Acme" }));
+    expect(findDeployedFaults(deployments)).toEqual([]);
+    const plugins = [withDeployedTexts(deployments)];
+    const modules = await bundleModules(workers.find(({ name }) => name === "op-auth")!.entry, {
+      sourcemap: false,
+      plugins,
+    });
+    const start = modulesAtStart(modules);
+    const holds = (among: typeof modules, text: string) => among.some(({ contents }) => contents.includes(text));
+    for (const text of ["Willkommen bei Acme", "Logga in hos Acme"]) {
+      expect([holds(modules, text), holds(start, text)]).toEqual([true, false]);
+    }
+    expect(holds(start, '"Svenska"')).toBe(true);
+  });
+
+  it("refuses what breaks the rules, by file and key", () => {
+    write("de.json", JSON.stringify({ "signIn.titel": "Willkommen" }));
+    write("sv.json", "{");
+    write("not_a_tag.json", "{}");
+    const faults = findDeployedFaults(deployments).join("\n");
+    expect(faults).toMatch(/de\.json: signIn\.titel: .*did you mean signIn\.title\?/);
+    expect(faults).toMatch(/sv\.json: .*JSON/);
+    expect(faults).toMatch(/not_a_tag is not the tag of a language/);
+  });
+});
