@@ -172,7 +172,7 @@ describe("a newcomer, 390×844 and 1280×900", () => {
     await addAuthenticator(context, page);
     await page.click("#create-passkey");
     await page.click("#later");
-    await page.waitForSelector("#add-passkey");
+    await page.waitForSelector(".rename");
     expect(await page.textContent("main")).toContain("Maria Muster");
     await page.goto(link);
     await page.waitForSelector("text=Diese Einladung gilt nicht mehr");
