@@ -20,7 +20,9 @@ let mailbox: BrowserMailbox;
 
 beforeAll(async () => {
   mailbox = await BrowserMailbox.start();
-  fixtures = await openBrowserFixtures({ vars: { ...mailbox.variables, SIGN_UP: "open" } });
+  const terms = { TERMS_URL: "https://example.com/terms", PRIVACY_URL: "https://example.com/privacy" };
+  const vars = { ...mailbox.variables, ...terms, TERMS_VERSION: "2026-11", SIGN_UP: "open" };
+  fixtures = await openBrowserFixtures({ vars });
 });
 
 afterAll(async () => {
@@ -92,6 +94,26 @@ describe("a newcomer, 390×844 and 1280×900", () => {
     await context.close();
   });
 
+  it.each<Language>(languages)("%s: somebody who has agreed to no terms", async (language) => {
+    const context = await openContext(fixtures.browser, language);
+    const page = await context.newPage();
+    const username = `terms-${language}`;
+    const claims = { name: "Tessa Example" };
+    await fixtures.admin.require("POST", "/users", { sub: username, username, password: person.password, claims });
+    await page.goto(`${fixtures.application.origin}/login`);
+    await page.fill("#username", username);
+    await page.fill("#password", person.password);
+    await page.click("#sign-in");
+    await page.waitForSelector("#agree");
+    await see(page, "terms", language);
+    await page.click("#agree");
+    await page.waitForSelector("#allow");
+    await page.goto(`${fixtures.provider.origin}/account`);
+    await see(page, "account-terms", language);
+    expect(await page.textContent("#agreed-terms")).toContain("2026-11");
+    await context.close();
+  });
+
   it("without any script: with a password", async () => {
     const context = await openContext(fixtures.browser, "english", { javaScriptEnabled: false });
     const page = await context.newPage();
@@ -127,6 +149,7 @@ describe("a newcomer, 390×844 and 1280×900", () => {
     await page.fill("#username", person.username);
     await page.fill("#password", person.password);
     await page.click("#sign-in");
+    await page.click("#agree");
     await page.click("#allow");
     expect(await page.textContent("#greeting")).toBe(`Hello, ${person.name}`);
     await context.close();
@@ -149,7 +172,7 @@ describe("a newcomer, 390×844 and 1280×900", () => {
     await addAuthenticator(context, page);
     await page.click("#create-passkey");
     await page.click("#later");
-    await page.waitForSelector("#add-passkey");
+    await page.waitForSelector(".rename");
     expect(await page.textContent("main")).toContain("Maria Muster");
     await page.goto(link);
     await page.waitForSelector("text=Diese Einladung gilt nicht mehr");

@@ -50,6 +50,7 @@ const held: Readonly<Record<string, { readonly kind: string; readonly id: string
     "user.update": user,
     "user.delete": user,
     "user.sign_up": nothing,
+    "terms.accepted": nothing,
     "user.export": nothing,
   },
   ...{ "user.factor_remove": user, "user.identity_remove": user, "user.reset_link": user },

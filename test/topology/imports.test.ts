@@ -75,7 +75,7 @@ const floors: Readonly<Record<string, readonly string[]>> = {
     ...["device", "account"],
     "flow",
     ...["sign-in", "consent"],
-    ...["passwords", "addresses", "upstream", "factors"],
+    ...["passwords", "addresses", "upstream", "factors", "terms"],
     "step",
     "session",
     ...["authorization", "pages"],

@@ -45,6 +45,7 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "UPDATE user_recovery_codes": "the code is unused",
     "UPDATE user_totp": "the code is of a later time than the last",
   },
+  "op-auth/src/session/agreed-terms.ts": { "UPDATE users": guarded },
   "op-auth/src/sign-in/insert-person.ts": {
     "INSERT users": newPerson,
     "INSERT user_groups": newPerson,

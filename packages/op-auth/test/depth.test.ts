@@ -94,6 +94,27 @@ describe("depth of the requests of a sign-in", () => {
     expect(meter.last).toEqual(calls(2, 3, 2));
   });
 
+  it("with TERMS_VERSION, of a person who has agreed, no more: by password and passkey in another browser, and silently", async () => {
+    await authEnv.DB.prepare("UPDATE users SET terms_version = '1', terms_accepted_at_ms = 1").run();
+    const passkey = await SoftwarePasskey.register("alice");
+    const visit = () => {
+      browser = measured();
+      browser.env = { ...browser.env, TERMS_URL: "https://example.com/terms", TERMS_VERSION: "1" };
+    };
+    visit();
+    const page = locationOf(await browser.authorize());
+    expect(sentToClient(await post(page, { username: "alice", password })).code).toBeDefined();
+    expect(meter.last).toEqual(calls(2, 3, 2));
+    expect(sentToClient(await browser.authorize({ prompt: "none" })).code).toBeDefined();
+    expect(meter.last).toEqual(calls(1, 1, 0));
+    visit();
+    const other = locationOf(await browser.authorize());
+    const html = await (await browser.get(other)).text();
+    const fields = { form_token: formTokenOf(html), credential: await passkey.assert(html) };
+    expect(sentToClient(await browser.post(other, fields)).code).toBeDefined();
+    expect(meter.last).toEqual(calls(2, 1, 3));
+  });
+
   it("by passkey, to the code, with an earlier consent: 2", async () => {
     const passkey = await SoftwarePasskey.register("alice");
     const page = locationOf(await browser.authorize());

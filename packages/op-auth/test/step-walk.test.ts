@@ -35,6 +35,7 @@ function enter(settings: Partial<Record<keyof AuthEnv, unknown>> = {}): void {
   browser.restart(mailed.env);
 }
 
+const terms = { TERMS_URL: "https://example.com/terms", TERMS_VERSION: "2026-11" };
 const begin = (parameters: Record<string, string> = {}) => browser.pageOf(parameters);
 const account = async () => locationOf(await browser.get("/account"));
 const signIn = async (page: Promise<string> = begin()) => follow(browser, await page, typed);
@@ -218,6 +219,7 @@ const positions: Readonly<Record<string, Position>> = {
       return page;
     },
   },
+  "a person who has agreed to no terms": { settings: terms, next: "terms", isOpened: true, arrive: () => signIn() },
   "an account is to be selected": {
     isSignedIn: true,
     next: "select-account",
@@ -276,6 +278,7 @@ async function formOf(step: StepName, at: Awaited<ReturnType<typeof opened>>): P
     "recovery-codes": async () => ({ codes: "saved" }),
     link: async () => ({ decision: "connect" }),
     "select-account": async () => ({ account: "this" }),
+    terms: async () => ({ decision: "agree", terms: String(browser.env.TERMS_VERSION) }),
     consent: async () => ({ decision: "allow" }),
   };
   return { form_token, ...(await fields[step]()) };

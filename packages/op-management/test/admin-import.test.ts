@@ -29,6 +29,7 @@ const whole = {
       ...{ created_at: 1_600_000_003, last_used_at: 1_600_000_004 },
     },
   ],
+  terms: { version: "2026-11", accepted_at: 1_700_000_001 },
   ...{ created_at: 1_700_000_000, updated_at: 1_700_000_001 },
 };
 
@@ -103,6 +104,7 @@ describe("POST /admin/import/users", () => {
   it.each<[string, unknown, string, string]>([
     ["a text", "mia", "", "must be an object"],
     ["an unknown member", { sub: "x", username: "x", password: "p" }, "password", "is not a known field"],
+    ["terms without a date", { sub: "x", username: "x", terms: { version: "1" } }, "terms.accepted_at", "is required"],
     ["no sub", { username: "x" }, "sub", "is required"],
     [
       "a hash beyond the bounds",

@@ -24,6 +24,17 @@ beforeEach(async () => {
     const body = { client_id, client_name, redirect_uris: ["https://app.example/"] };
     expect((await admin.call("POST", "/clients", { body })).status).toBe(201);
   }
+  await bindings.DB.batch(
+    [
+      ["u1", "2026-11"],
+      ["u2", "2026-11"],
+      ["u3", "2026-12"],
+    ].map((agreed) =>
+      bindings.DB.prepare("UPDATE users SET terms_version = ?2, terms_accepted_at_ms = 1 WHERE sub = ?1").bind(
+        ...agreed,
+      ),
+    ),
+  );
   expect((await admin.call("PATCH", "/clients/d3", { body: { status: "disabled" } })).status).toBe(200);
 });
 
@@ -42,6 +53,8 @@ const searches: readonly (readonly [string, string, readonly string[]])[] = [
   ["users", "name=anna bell", ["u2", "u3"]],
   ["users", "name=ANNA*", ["u1", "u2", "u3"]],
   ["users", "name=carl*", []],
+  ["users", "terms=2026-11", ["u1", "u2"]],
+  ["users", "terms=2026*", ["u1", "u2", "u3"]],
   ["users", "username=%C2%A0", []],
   ["clients", "", ["c1", "c2", "d3"]],
   ["clients", "status=disabled", ["d3"]],
@@ -79,7 +92,9 @@ describe.each(searches)("GET /admin/%s?%s", (list, query, ids) => {
       expect(plan.filter((step) => /^SCAN (?!\(|CONSTANT)|TEMP B-TREE/.test(step))).toEqual([]);
       const [name, value = ""] = query.split("=");
       if (page > 0 && value.endsWith("*") && !/^(sub|client_id)$/.test(name!)) {
-        expect(plan.join("\n")).toMatch(/\(\w+_key,(sub|client_id)\)>\(\?,\?\) AND \w+_key<\?/);
+        expect(plan.join("\n")).toMatch(
+          /\((\w+_key|terms_version),(sub|client_id)\)>\(\?,\?\) AND (\w+_key|terms_version)<\?/,
+        );
       }
       if (/=/.test(query) && !/^(sub|client_id|status=active)/.test(query)) {
         expect(plan.join("\n")).not.toMatch(new RegExp(`SEARCH ${list} USING PRIMARY KEY`));

@@ -139,6 +139,30 @@ describe("POST /admin/users", () => {
   });
 });
 
+describe("the terms that a person has agreed to", () => {
+  const terms = { version: "2026-11", accepted_at: 1_700_000_001 };
+
+  it("are shown; no administrator agrees for a person, and no change by one forgets it", async () => {
+    for (const body of [
+      { username: "zoe", terms },
+      { username: "zoe", terms: null },
+    ]) {
+      expect(await admin.call("POST", "/users", { body })).toMatchObject({ status: 400 });
+    }
+    const sub = (await admin.call("POST", "/users", { body: { username: "zoe" } })).body.sub as string;
+    expect((await admin.call("GET", `/users/${sub}`)).body.terms).toBeUndefined();
+    for (const body of [{ terms }, { terms: null }]) {
+      expect(await admin.call("PATCH", `/users/${sub}`, { body })).toMatchObject({ status: 400 });
+    }
+    const agree = "UPDATE users SET terms_version = ?2, terms_accepted_at_ms = ?3 WHERE sub = ?1";
+    await bindings.DB.prepare(agree)
+      .bind(sub, terms.version, terms.accepted_at * 1000)
+      .run();
+    expect((await admin.call("PATCH", `/users/${sub}`, { body: { claims: { name: "Zoe" } } })).status).toBe(200);
+    expect((await admin.call("GET", `/users/${sub}`)).body.terms).toEqual(terms);
+  });
+});
+
 describe("GET /admin/users", () => {
   it("admin API: pages contain every user once; a name finds its user in any case", async () => {
     for (const sub of ["u2", "u1", "u3"]) await create({ sub, username: `Name-${sub}` });

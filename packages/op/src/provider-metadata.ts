@@ -31,6 +31,8 @@ export function providerMetadata(settings: Settings, admitsDocuments: boolean, m
     ...claims(issuer, securityProfile, mappedClaims),
     ...logout(issuer),
     ...mutualTls(mtlsOrigin),
+    ...(settings.privacyUrl === undefined ? {} : { op_policy_uri: settings.privacyUrl }),
+    ...(settings.termsUrl === undefined ? {} : { op_tos_uri: settings.termsUrl }),
     // draft-ietf-oauth-client-id-metadata-document-02 §6.
     ...(admitsDocuments ? { client_id_metadata_document_supported: true } : {}),
     // RFC 8414 §2: present if clients may register themselves.

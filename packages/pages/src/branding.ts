@@ -1,3 +1,4 @@
+import { legalSettings } from "@edge-op/shared/config/legal-settings";
 import { readAll, type SettingsOf, setting, type VariablesOf } from "@edge-op/shared/config/setting";
 
 function color<const Variable extends string>(variable: Variable, fallback: string, meaning: string) {
@@ -50,9 +51,12 @@ export const brandingSettings = {
   }),
 };
 
-export type Branding = SettingsOf<typeof brandingSettings>;
-export type BrandingVariables = VariablesOf<typeof brandingSettings>;
+/** The links to terms and privacy are settings of every Worker. */
+const shown = { ...brandingSettings, ...legalSettings };
+
+export type Branding = SettingsOf<typeof shown>;
+export type BrandingVariables = VariablesOf<typeof shown>;
 
 export function readBranding(env: BrandingVariables): Branding {
-  return readAll(brandingSettings, { ...env, BRAND_COLOR_DARK: env.BRAND_COLOR_DARK || (env.BRAND_COLOR ?? "") });
+  return readAll(shown, { ...env, BRAND_COLOR_DARK: env.BRAND_COLOR_DARK || (env.BRAND_COLOR ?? "") });
 }

@@ -34,6 +34,22 @@ interface LayoutProps extends PageFrame {
   readonly children?: Child;
 }
 
+/** The links below every page; none if there is nothing to link. */
+function Footer(props: PageFrame & { readonly account: boolean | undefined; readonly formId: string | undefined }) {
+  const { t, languages, branding, location, account, formId } = props;
+  const { supportUrl, privacyUrl, termsUrl } = branding;
+  if (!(account || supportUrl || privacyUrl || termsUrl || location !== undefined)) return null;
+  return (
+    <footer class="links">
+      {account && <a href="/account">{t("link.account")}</a>}
+      {supportUrl && <a href={supportUrl}>{t("support")}</a>}
+      {privacyUrl && <a href={privacyUrl}>{t("link.privacy")}</a>}
+      {termsUrl && <a href={termsUrl}>{t("link.terms")}</a>}
+      {location !== undefined && <LanguageSwitch t={t} languages={languages} location={location} formId={formId} />}
+    </footer>
+  );
+}
+
 /** **The layout of every page**: the deployment's name and logo above one card. Every page works without its script. */
 export function Layout(props: LayoutProps) {
   const {
@@ -76,15 +92,7 @@ export function Layout(props: LayoutProps) {
             </header>
             {nav}
             <main class={wide === "full" ? "card wide full" : wide ? "card wide" : "card"}>{children}</main>
-            {(account || branding.supportUrl || location !== undefined) && (
-              <footer class="links">
-                {account && <a href="/account">{t("link.account")}</a>}
-                {branding.supportUrl && <a href={branding.supportUrl}>{t("support")}</a>}
-                {location !== undefined && (
-                  <LanguageSwitch t={t} languages={languages} location={location} formId={formId} />
-                )}
-              </footer>
-            )}
+            <Footer {...{ t, branding, languages, location, account, formId }} />
           </div>
         </body>
       </html>

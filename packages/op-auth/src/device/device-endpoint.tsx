@@ -156,8 +156,9 @@ async function signInAgain(
 ): Promise<Response | undefined> {
   const { maxAgeSeconds, preferredAcr, requiredAcr, requestedAtMs, scope } = readDeviceAuthorization(device);
   const requirements = { requiredAcr, prompt: [], preferredAcr, maxAgeSeconds };
-  if (await lacksSecondFactor(at, session, { clientId: device.clientId, scope }))
-    return signInFor(at, pathOf(code), { requiredAcr: mfaAcr });
+  const lacking = await findLacking(at, session, { clientId: device.clientId, scope });
+  if (lacking === "second factor") return signInFor(at, pathOf(code), { requiredAcr: mfaAcr });
+  if (lacking === "terms") return signInFor(at, pathOf(code));
   const factors = await findFactorsToPrefer(at, requirements, session);
   const reason = reasonToSignInAgain(requirements, session.proofs, at.context.arrivedAtMs, factors);
   const isSettled = reason !== "required acr" && session.signedInAtMs >= requestedAtMs;
@@ -165,12 +166,15 @@ async function signInAgain(
   return signInFor(at, pathOf(code), requiredAcr === undefined ? {} : { requiredAcr });
 }
 
-/** Whether the client, the scope, a role or the deployment requires a second factor that the session does not have. */
-async function lacksSecondFactor(
+/**
+ * What the session does not have: a second factor that the client, the scope, a role or the deployment requires, or the terms in force, to which the
+ * person agrees in the flow of a sign-in.
+ */
+async function findLacking(
   at: PageRequest,
   session: Session,
   { clientId, scope }: Pick<WaitingDevice, "clientId"> & { readonly scope: readonly string[] },
-): Promise<boolean> {
+): Promise<"second factor" | "terms" | undefined> {
   const { context, isolate, request } = at;
   return settle(context, isolate, async () => {
     const client = await isolate.clients.find(context, clientId);
@@ -179,7 +183,8 @@ async function lacksSecondFactor(
     const flow = { purpose: { kind: "authorize", parameters: [] }, proofs: [], marks: {}, isOpened: true } as const;
     const facts = await readPersonFacts(at, { flow, browser }, policy, session, session.sub);
     const nowMs = context.arrivedAtMs;
-    return neededFactor({ flow, facts: { ...facts, allowed: [] }, policy, nowMs }) !== undefined;
+    if (neededFactor({ flow, facts: { ...facts, allowed: [] }, policy, nowMs }) !== undefined) return "second factor";
+    return facts.terms === policy.terms ? undefined : "terms";
   });
 }
 

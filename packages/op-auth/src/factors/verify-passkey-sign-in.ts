@@ -41,12 +41,13 @@ export async function verifyPasskeySignIn(at: StepRequest, form: Form): Promise<
     return { kind: "refused", unknownCredential: passkey === undefined ? unknownId(credential) : undefined };
   }
   context.waitUntil(attempt.release());
-  const { sub, credentialId, allowed } = passkey;
+  const { sub, credentialId, allowed, terms } = passkey;
   return {
     kind: "signed in",
     proof: { method: use.isBound ? "boundPasskey" : "syncedPasskey", sub, credential: credentialId },
     cookies: [await rememberBrowser(context, request, browser, passkeyWayIn(credentialId))],
     allowed,
+    terms: { version: terms },
     // Later sign-ins by it say nothing: the account page does.
     marks:
       passkey.isOnlyWayIn && passkey.lastUsedAtMs === undefined

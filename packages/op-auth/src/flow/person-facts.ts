@@ -2,11 +2,12 @@ import type { Browser } from "@edge-op/pages/cookies";
 import type { Client } from "@edge-op/shared/clients/client";
 import type { Session } from "@edge-op/shared/sessions/session-rpc";
 import { findConsent } from "@edge-op/shared/users/consents";
-import { findFactors } from "@edge-op/shared/users/factors";
+import { type Factors, findFactors } from "@edge-op/shared/users/factors";
 import { verifiedAddress } from "@edge-op/shared/users/user-addresses";
 import { isAllowed } from "../consent/requested-access.ts";
 import { isRememberedDevice } from "../factors/remembered-device.ts";
 import type { PageRequest } from "../pages/frame.ts";
+import { agreedTerms } from "../session/agreed-terms.ts";
 import { isNewBrowser } from "../session/known-browser.ts";
 import type { Flow } from "../step/flow.ts";
 import { dependsOnFactors } from "../step/second-factor.ts";
@@ -20,7 +21,7 @@ export const nobody: Facts = { person: undefined, factors: undefined, isRemember
 interface Known {
   readonly flow: Pick<Flow, "proofs" | "isOpened" | "purpose">;
   readonly browser: Browser;
-  readonly added?: Pick<Extract<StepResult, { kind: "done" }>, "factors" | "isActive"> | undefined;
+  readonly added?: Pick<Extract<StepResult, { kind: "done" }>, "factors" | "terms" | "isActive"> | undefined;
 }
 
 /**
@@ -41,12 +42,20 @@ export async function readPersonFacts(
   const person = { sub, subject, proofs, roles, isLeaving };
   const place = policy.confirmsBrowsers ? await readBrowser(at, browser, sub) : {};
   if (!dependsOnFactors(flow, person, policy, context.arrivedAtMs)) {
-    return { person, factors: undefined, isRemembered: false, ...place, requiredUpstream };
+    const terms = await agreedTerms(at, browser, policy.terms, {
+      sub,
+      read: added?.terms ?? versionOf(added?.factors),
+    });
+    return { person, factors: undefined, isRemembered: false, ...place, requiredUpstream, terms };
   }
   const factors = added?.factors ?? (await findFactors(context.env.DB, sub));
   const isRemembered =
     factors !== undefined && (await isRememberedDevice(context, request, browser, { sub, epoch: factors.epoch }));
-  return { person, factors, isRemembered, ...place, requiredUpstream };
+  return { person, factors, isRemembered, ...place, requiredUpstream, terms: added?.terms?.version ?? factors?.terms };
+}
+
+function versionOf(factors: Factors | undefined) {
+  return factors && { version: factors.terms };
 }
 
 async function readBrowser(

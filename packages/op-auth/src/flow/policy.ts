@@ -23,7 +23,8 @@ export async function authorizationPolicy(
   const asked = [...requestedAllowances(request), ...(await detailAllowances(request))];
   const consent = consentRule(context.settings, client, request);
   const factors = factorPolicy(context, client, scope);
-  return { prompt, maxAgeSeconds, requiredAcr, preferredAcr, expectedSubject, consent, ...factors, asked };
+  const terms = readDeployment(context.env).terms?.version;
+  return { prompt, maxAgeSeconds, requiredAcr, preferredAcr, expectedSubject, consent, ...factors, asked, terms };
 }
 
 /**
@@ -45,14 +46,19 @@ function factorPolicy(
 
 type AccountPurpose = Extract<Purpose, { kind: "account" }>;
 
-/** The policy of a sign-in to a page of this provider, for example the one that allows a device of a client. */
+/**
+ * The policy of a sign-in to a page of this provider, for example the one that allows a device of a client. Who does not agree to the terms can still
+ * use their account, for example to download their data or to delete it.
+ */
 export function accountPolicy(
   context: PolicyContext,
   {
     requiredAcr,
+    path,
     client,
     scope,
   }: Pick<AccountPurpose, "requiredAcr"> & {
+    readonly path?: string | undefined;
     readonly client?: Client | undefined;
     readonly scope?: readonly string[];
   },
@@ -65,7 +71,13 @@ export function accountPolicy(
     consent: "never",
     ...factorPolicy(context, client, scope),
     asked: [],
+    terms: client !== undefined || isOfDevice(path) ? readDeployment(context.env).terms?.version : undefined,
   };
+}
+
+/** Whether a page gives a client access. */
+function isOfDevice(path = ""): boolean {
+  return /^\/device(?:\?|$)/.test(path);
 }
 
 /**

@@ -16,7 +16,7 @@ import type { NextStep } from "./steps.ts";
 /** The additions of the submitted step to the flow. */
 type Added = Pick<
   Extract<StepResult, { kind: "done" }>,
-  "proofs" | "allowed" | "factors" | "isActive" | "cookies" | "write"
+  "proofs" | "allowed" | "factors" | "terms" | "isActive" | "cookies" | "write"
 >;
 
 /** A flow after a step, or at its beginning. */
@@ -68,9 +68,12 @@ export async function askForProof(at: PageRequest, position: FlowPosition, step:
 }
 
 /** How the proofs of a flow open a session. */
-export function openingBy({ flow, browser }: FlowPosition, { isNewBrowser }: Pick<Facts, "isNewBrowser">): OpenOptions {
+export function openingBy(
+  { flow, browser }: FlowPosition,
+  { isNewBrowser, terms }: Pick<Facts, "isNewBrowser" | "terms">,
+): OpenOptions {
   const { fid, startedAtMs } = flow;
-  return { flow: { fid, untilMs: startedAtMs + flowMs }, signingIn: { browser, startedAtMs, isNewBrowser } };
+  return { flow: { fid, untilMs: startedAtMs + flowMs }, signingIn: { browser, startedAtMs, isNewBrowser, terms } };
 }
 
 /** **Opens the session of complete proofs**; its person goes on at the page of a step, or at a path. */

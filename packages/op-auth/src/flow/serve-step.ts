@@ -140,10 +140,12 @@ async function judgeBefore(
   }
 }
 
-/** A page for a person needs one, in whose session all proofs are; all but that of recovery codes, a client too. */
+const withoutClient: readonly Step["name"][] = ["recovery-codes", "terms"];
+
+/** A page for a person needs one, in whose session all proofs are; most need a client too. */
 async function mayBeAt({ flow, person, authorization }: StepRequest, { name }: Step): Promise<boolean> {
   if (pendingProofs(flow).length > 0) return false;
-  return (await person()) !== undefined && (authorization !== undefined || name === "recovery-codes");
+  return (await person()) !== undefined && (authorization !== undefined || withoutClient.includes(name));
 }
 
 /** **Continues the flow of a person who comes back from elsewhere**, with what the step then finds. */

@@ -11,6 +11,7 @@ import { selectAccountStep } from "../sign-in/select-account-step.tsx";
 import { signInStep } from "../sign-in/sign-in-step.ts";
 import { signUpStep } from "../sign-in/sign-up-step.ts";
 import type { Refusal, Step, StepInput } from "../step/step.ts";
+import { termsStep } from "../terms/terms-step.tsx";
 import { linkStep } from "../upstream/link-step.tsx";
 
 /** **The steps of a flow, in their order.** The first that is needed is shown. */
@@ -27,6 +28,7 @@ export const steps: readonly Step[] = [
   recoveryCodesStep,
   linkStep,
   selectAccountStep,
+  termsStep,
   consentStep,
 ];
 

@@ -1,4 +1,4 @@
-import { type Branding, brandingSettings, readBranding } from "@edge-op/pages/branding";
+import { type Branding, type BrandingVariables, brandingSettings, readBranding } from "@edge-op/pages/branding";
 import {
   flag,
   oneOf,
@@ -12,13 +12,22 @@ import {
 import type { SessionLifetime } from "@edge-op/shared/sessions/sessions";
 import { parseEmailAddress } from "@edge-op/shared/users/user-addresses";
 
-/** **The settings of op-auth alone**: branding, session lifetimes, second factors, new browsers and sign-up. Read and checked once per isolate. */
+/**
+ * **The settings of op-auth alone**: branding, session lifetimes, second factors, new browsers, sign-up and terms. Read and checked once per isolate.
+ */
 export interface Deployment extends Branding {
   readonly session: SessionLifetime;
   readonly secondFactor: SettingsOf<typeof secondFactorSettings>;
   readonly signUp: SettingsOf<typeof signUpSettings>;
   readonly newBrowser: SettingsOf<typeof browserSettings>["newBrowser"];
   readonly areProvidersFirst: boolean;
+  /** The terms that people must have agreed to. */
+  readonly terms: Terms | undefined;
+}
+
+export interface Terms {
+  readonly version: string;
+  readonly url: string;
 }
 
 const longestSessionSeconds = 30 * 86_400;
@@ -112,6 +121,22 @@ function parseMethods(name: string, text: string): readonly (typeof signUpMethod
   return methods;
 }
 
+const termsSettings = {
+  termsVersion: setting("TERMS_VERSION", {
+    accepts: "a text of at most 32 characters (`2026-11`)",
+    meaning:
+      "The version of the terms at `TERMS_URL` that is in force. People agree to it when they create an account, and again at their next sign-in after it has changed. Without one: nobody is asked. See [terms and privacy](../operating/sign-up.md#terms-and-privacy).",
+    parse: parseVersion,
+  }),
+};
+
+function parseVersion(name: string, text: string): string {
+  if (!/^[!-~]{1,32}$/.test(text)) {
+    throw new Error(`${name} must be at most 32 ASCII characters without spaces, not "${text}"`);
+  }
+  return text;
+}
+
 export const pageSettings = {
   ...brandingSettings,
   ...sessionSettings,
@@ -119,25 +144,35 @@ export const pageSettings = {
   ...browserSettings,
   ...layoutSettings,
   ...signUpSettings,
+  ...termsSettings,
 };
 
-export type DeploymentVariables = VariablesOf<typeof pageSettings>;
+export type DeploymentVariables = VariablesOf<typeof pageSettings> & BrandingVariables;
 
 const known = new WeakMap<object, Deployment>();
 
 export function readDeployment(env: DeploymentVariables): Deployment {
   const cached = known.get(env);
   if (cached !== undefined) return cached;
+  const branding = readBranding(env);
   const deployment: Deployment = {
-    ...readBranding(env),
+    ...branding,
     session: readSessionLifetime(env),
     secondFactor: readAll(secondFactorSettings, env),
     ...readAll(browserSettings, env),
     ...readAll(layoutSettings, env),
     signUp: readAll(signUpSettings, env),
+    terms: readTerms(env, branding.termsUrl),
   };
   known.set(env, deployment);
   return deployment;
+}
+
+function readTerms(env: DeploymentVariables, url: string | undefined): Terms | undefined {
+  const { termsVersion: version } = readAll(termsSettings, env);
+  if (version === undefined) return undefined;
+  if (url === undefined) throw new Error("TERMS_VERSION needs TERMS_URL");
+  return { version, url };
 }
 
 function readSessionLifetime(env: DeploymentVariables): SessionLifetime {

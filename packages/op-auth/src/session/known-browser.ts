@@ -22,7 +22,7 @@ const knownSeconds = 180 * 86_400;
 
 export type WayIn = `${string}\n${string}`;
 
-type KnownCookie = Extract<CookieName, "op-known" | "op-people">;
+type KnownCookie = Extract<CookieName, "op-known" | "op-people" | "op-terms">;
 
 /** The `Set-Cookie` value that adds a way in to those of this browser. */
 export async function rememberBrowser(
@@ -71,6 +71,8 @@ export interface SigningIn {
   readonly startedAtMs: number;
   /** Absent if the sign-in did not depend on it. */
   readonly isNewBrowser: boolean | undefined;
+  /** The version of the terms that the person has agreed to. */
+  readonly terms?: string | undefined;
 }
 
 /**

@@ -7,6 +7,7 @@ import { type AdmittedBy, deleteUserSessions, saveUserSession } from "@edge-op/s
 import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
 import type { PageRequest } from "../pages/frame.ts";
 import { readDeployment } from "../runtime/deployment.ts";
+import { rememberTerms } from "./agreed-terms.ts";
 import { readEnding, whileEnding } from "./ending-session.ts";
 import { recordBrowser, type SigningIn } from "./known-browser.ts";
 import type { SignedInPerson } from "./signed-in-person.ts";
@@ -98,11 +99,18 @@ async function openedAs(
   { signingIn }: OpenOptions,
 ): Promise<OpenedSession> {
   const { context } = at;
-  const { absoluteMs } = readDeployment(context.env).session;
+  const { session, terms } = readDeployment(context.env);
+  const { absoluteMs } = session;
   const cookie = formatCookie(context, "op-session", prepared.id, absoluteMs / 1000);
   if (signingIn === undefined) return { kind: "opened", session: prepared, cookies: [cookie] };
-  const known = await recordBrowser(at, prepared.session.sub, signingIn);
-  return { kind: "opened", session: prepared, cookies: known === undefined ? [cookie] : [cookie, known] };
+  const { sub } = prepared.session;
+  const hasAgreed = terms !== undefined && signingIn.terms === terms.version;
+  const [known, agreed] = await Promise.all([
+    recordBrowser(at, sub, signingIn),
+    hasAgreed ? rememberTerms(at, signingIn.browser, sub, terms.version) : undefined,
+  ]);
+  const cookies = [cookie, known, agreed].filter((each) => each !== undefined);
+  return { kind: "opened", session: prepared, cookies };
 }
 
 function openAndList(

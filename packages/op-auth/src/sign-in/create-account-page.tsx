@@ -1,26 +1,34 @@
+import { clientMark } from "@edge-op/pages/client-mark";
 import { Layout } from "@edge-op/pages/layout";
 import { Person } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { NoPasskeys, PasskeyFailure } from "../factors/passkey-parts.tsx";
 import { passkeyScript } from "../factors/passkey-script.ts";
 import { passkeyRegistrationOptions } from "../factors/register-passkey.ts";
+import { ClientLinks, type ClientPages } from "../pages/describe-client.tsx";
 import { HiddenFields, OtherWays } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import { describeProblem, NewPassword, type PasswordProblem, ShowPassword } from "../passwords/new-password.tsx";
+import { readDeployment, type Terms } from "../runtime/deployment.ts";
 import { type ProvenNewcomer, provenNewcomerOf } from "../step/flow.ts";
 import type { StepForm, StepPageRequest } from "../step/step.ts";
 import { stepFrame } from "../step/step-request.ts";
+import { TermsOfCreation, termsFields } from "../terms/terms-parts.tsx";
 import { signUpMethods } from "./methods.ts";
 import { accountExists } from "./sign-up-rule.tsx";
 
 interface CreateAccountView {
-  readonly form: StepForm;
+  /** Its fields contain the version of the terms. */
+  readonly form: Pick<StepForm, "action"> & { readonly fields: Readonly<Record<string, string>> };
   readonly newcomer: ProvenNewcomer;
   /** WebAuthn creation options, JSON; absent if a passkey is not offered. */
   readonly passkeyOptions: string | undefined;
   readonly hasPassword: boolean;
   readonly min: number;
-  readonly problem: PasswordProblem | { readonly kind: "passkey" } | { readonly kind: "closed" } | undefined;
+  /** What the person agrees to. */
+  readonly terms: Terms | undefined;
+  readonly client: ClientPages | undefined;
+  readonly problem: PasswordProblem | { readonly kind: "passkey" | "terms" } | { readonly kind: "closed" } | undefined;
 }
 
 /** **The page on which a newcomer chooses how to sign in.** Cost: 0; 1 object call with a session cookie. */
@@ -31,10 +39,14 @@ export async function showCreateAccount(at: StepPageRequest): Promise<Response> 
   const exists = await accountExists(at, newcomer.address.address);
   if (exists !== undefined) return exists;
   const methods = signUpMethods(context, policy);
+  const { terms } = readDeployment(context.env);
   const { sub, name, address } = newcomer;
   const user = { sub, username: address.address, claims: { name } };
   const view: CreateAccountView = {
-    ...{ form, newcomer },
+    form: { ...form, fields: { ...form.fields, ...termsFields(terms) } },
+    newcomer,
+    terms,
+    client: authorization && clientMark(authorization.client),
     passkeyOptions: methods.passkey ? await passkeyRegistrationOptions(context, user, [], flow.fid) : undefined,
     hasPassword: methods.password,
     min: context.settings.passwordMin,
@@ -73,6 +85,7 @@ function CreateAccountPage({ frame, view }: { readonly frame: AuthPageFrame; rea
           {describe(frame, problem, min)}
         </p>
       )}
+      <TermsOfCreation frame={frame} terms={view.terms} />
       {passkeyOptions !== undefined && (
         <>
           <PasskeyFailure t={t} kind="notCreated" text={t("signUp.passkeyFailed")} />
@@ -101,12 +114,13 @@ function CreateAccountPage({ frame, view }: { readonly frame: AuthPageFrame; rea
         <PasswordForm
           frame={frame}
           view={view}
-          isWrong={problem !== undefined && !["passkey", "throttled", "closed"].includes(problem.kind)}
+          isWrong={problem !== undefined && !["passkey", "throttled", "closed", "terms"].includes(problem.kind)}
         />
       )}
       <div class="actions">
         <OtherWays frame={frame} form={form} canCancel />
       </div>
+      {view.client && <ClientLinks t={frame.t} client={view.client} />}
     </Layout>
   );
 }
@@ -153,6 +167,8 @@ function describe(frame: AuthPageFrame, problem: NonNullable<Problem>, min: numb
       return t("signUp.passkeyFailed");
     case "closed":
       return t("signUp.closed");
+    case "terms":
+      return t("terms.changed");
     default:
       return describeProblem(frame, problem, min);
   }

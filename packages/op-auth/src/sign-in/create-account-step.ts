@@ -9,6 +9,7 @@ import { verifyNewPasskey } from "../factors/register-passkey.ts";
 import { passkeyWayIn } from "../factors/verify-passkey-sign-in.ts";
 import { checkNewPassword } from "../passwords/replace-password.ts";
 import { passwordWayIn } from "../passwords/verify-password-sign-in.ts";
+import { readDeployment } from "../runtime/deployment.ts";
 import { rememberBrowser, type WayIn } from "../session/known-browser.ts";
 import { reserveAttempt } from "../session/sign-in-limits.ts";
 import { type ProvenNewcomer, provenNewcomerOf } from "../step/flow.ts";
@@ -56,6 +57,8 @@ async function submitCreateAccount(at: StepRequest, form: Form): Promise<StepRes
   const newcomer = provenNewcomerOf(flow);
   if (newcomer === undefined) return { kind: "go to", step: "sign-in" };
   if (!mayCreate(context, newcomer)) return refused("closed");
+  const terms = readDeployment(context.env).terms?.version;
+  if (terms !== undefined && form.get("terms") !== terms) return refused("terms");
   const method = form.get("credential") === undefined ? "password" : "passkey";
   if (!signUpMethods(context, policy)[method]) return refused(method === "passkey" ? "passkey" : "closed");
   const user = { username: newcomer.address.address, claims: {} };
@@ -81,7 +84,7 @@ async function submitCreateAccount(at: StepRequest, form: Form): Promise<StepRes
       : await passkeyOf(at, newcomer, form.require("credential"));
   if (chosen === undefined) return refused("passkey");
   const { language: locale } = (await stepFrame(at)).t;
-  const isInserted = await insertPerson(context, newcomer, { method, credential: chosen.statement, locale });
+  const isInserted = await insertPerson(context, newcomer, { method, credential: chosen.statement, locale, terms });
   if (!isInserted) return taken;
   const { sub, address } = newcomer;
   const proven = { sub, atMs: context.arrivedAtMs, controlVersion };
@@ -104,6 +107,7 @@ async function submitCreateAccount(at: StepRequest, form: Form): Promise<StepRes
       password: method === "password",
       identities: false,
       epoch: 0,
+      terms,
     },
     cookies: [await rememberBrowser(context, request, browser, chosen.wayIn)],
   };

@@ -19,6 +19,8 @@ export interface NewCredential {
   readonly credential: D1PreparedStatement;
   /** The language of the page. */
   readonly locale: string;
+  /** The version of the terms that the person agrees to. */
+  readonly terms: string | undefined;
 }
 
 /**
@@ -29,7 +31,7 @@ export interface NewCredential {
 export async function insertPerson(
   context: RequestContext<AuthEnv>,
   { sub, name, address, invitation }: ProvenNewcomer,
-  { locale, credential, method }: NewCredential,
+  { locale, credential, method, terms }: NewCredential,
 ): Promise<boolean> {
   const { env, arrivedAtMs: atMs } = context;
   const { DB } = env;
@@ -38,17 +40,19 @@ export async function insertPerson(
   const retired = await retiredHash(env, sub);
   // A document that is NULL fails the transaction.
   const insert = DB.prepare(
-    `INSERT INTO users (sub, username, username_key, claims, created_at_ms, updated_at_ms)
+    `INSERT INTO users (sub, username, username_key, claims, created_at_ms, updated_at_ms, terms_version, terms_accepted_at_ms)
        SELECT ?1, ?2, ?3, iif((?6 IS NULL OR EXISTS (SELECT 1 FROM invitations WHERE id = ?6 AND until_ms > ?5))
-         AND NOT EXISTS (SELECT 1 FROM retired_subs WHERE hash = ?7), ?4, NULL), ?5, ?5`,
-  ).bind(sub, email, key, JSON.stringify(claims), atMs, invitation ?? null, retired);
+         AND NOT EXISTS (SELECT 1 FROM retired_subs WHERE hash = ?7), ?4, NULL), ?5, ?5, ?8, iif(?8 IS NULL, NULL, ?5)`,
+  ).bind(sub, email, key, JSON.stringify(claims), atMs, invitation ?? null, retired, terms ?? null);
   const signedUp = { action: "user.sign_up", target: sub, actor: sub, detail: { method, invitation } };
+  const agreed = { action: "terms.accepted", target: sub, actor: sub, detail: { version: terms } };
   const statements = [
     insert,
     ...insertAddress(DB, sub, address, atMs),
     credential,
     ...(invitation === undefined ? [] : useInvitation(DB, sub, invitation)),
     recordAdminEvent(context, signedUp),
+    ...(terms === undefined ? [] : [recordAdminEvent(context, agreed)]),
     ...makeWordsOf(DB, { sub, username: email, claims }),
   ];
   try {

@@ -3,7 +3,7 @@ import { Layout } from "@edge-op/pages/layout";
 import { respondPage } from "@edge-op/pages/respond-page";
 import type { Child } from "hono/jsx";
 import { AddressField, CodePage, CodeProblemNote, codeProblemOf, respondingTo } from "../addresses/code-page.tsx";
-import { describeClient } from "../pages/describe-client.tsx";
+import { ClientLinks, describeClient } from "../pages/describe-client.tsx";
 import { HiddenFields, OtherWays } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import { readDeployment } from "../runtime/deployment.ts";
@@ -108,6 +108,7 @@ async function newcomerPage(at: StepPageRequest, frame: AuthPageFrame, { note, .
         ways={[{ name: "account", value: "existing", id: "has-account", text: t("signUp.hasAccount") }]}
         canCancel={client !== undefined}
       />
+      {client && <ClientLinks t={frame.t} client={client} />}
     </Layout>
   );
 }

@@ -65,6 +65,8 @@ export type SignInResult =
       readonly allowed: readonly string[];
       /** Their second factors, if they were read with the credential. */
       readonly factors?: Factors;
+      /** The terms that they have agreed to, if only these were read with it. */
+      readonly terms?: { readonly version: string | undefined };
       readonly marks?: Marks;
       /** Records the use of the credential. */
       write?(): Promise<unknown>;

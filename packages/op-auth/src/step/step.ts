@@ -54,6 +54,7 @@ export type StepName =
   | "recovery-codes"
   | "link"
   | "select-account"
+  | "terms"
   | "consent";
 
 export type StepState =
@@ -101,6 +102,8 @@ export interface Facts {
   readonly requiredUpstream?: string | undefined;
   /** The access that they have allowed the client. Read only if the policy remembers consent. */
   readonly allowed: readonly string[];
+  /** The version of the terms that they have agreed to. Read only if the policy names one. */
+  readonly terms?: string | undefined;
 }
 
 /** The requirements of the client, its request and the deployment. Computed anew for each request, and never part of a page. */
@@ -114,6 +117,8 @@ export interface Policy
   readonly mfaRoles: readonly string[];
   /** The access that the client requests. */
   readonly asked: readonly string[];
+  /** The version of the deployment's terms that the person must have agreed to; `undefined`: none. */
+  readonly terms?: string | undefined;
 }
 
 export type ConsentRule = "never" | "unless just signed in" | "remembered" | "each time";
@@ -134,6 +139,8 @@ export type StepResult =
       readonly allowed?: readonly string[] | undefined;
       /** Their second factors, likewise. */
       readonly factors?: Factors | undefined;
+      /** The terms that they have agreed to, if only these were read with it. */
+      readonly terms?: { readonly version: string | undefined };
       /** The person was active, as read at the version of these proofs: the decision after it needs no call for that. */
       readonly isActive?: boolean;
       /** Runs in parallel with the calls of the decision, once it stands. */

@@ -29,6 +29,7 @@ export interface UserResource {
   readonly groups: readonly string[];
   readonly has_password?: boolean;
   readonly created_at?: number;
+  readonly terms?: { readonly version: string; readonly accepted_at: number };
 }
 
 export interface KeyResource {

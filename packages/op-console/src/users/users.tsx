@@ -28,6 +28,7 @@ const users: RecordSpec<UserResource> = {
       sub: "user.bySub",
     },
     status: "user.byStatus",
+    terms: "user.byTerms",
   },
   fields: [
     { name: "username", label: "user.username", kind: "text", isRequired: true },
@@ -42,8 +43,11 @@ const users: RecordSpec<UserResource> = {
   warning: warnOfNames,
   nameOf: ({ username }) => username,
   detailOf: ({ claims, sub }) => [[claims.name, claims.email].filter(Boolean).join(" · "), sub],
-  facts: ({ t }, { has_password: hasPassword, created_at: at }) => [
+  facts: ({ t }, { has_password: hasPassword, created_at: at, terms }) => [
     [t("user.password"), hasPassword],
+    ...(terms === undefined
+      ? []
+      : ([[t("user.terms"), [terms.version, timeText(terms.accepted_at)].join(" · ")]] as const)),
     [t("user.created"), timeText(at)],
   ],
   actions: ({ t, session }, { sub }) => [

@@ -42,6 +42,11 @@ export function optional<Value>({ sql, read, write }: Column<Value>): Column<Val
   };
 }
 
+/** A column that only other statements write. */
+export function readOnly<Value>(column: Column<Value>): Column<Value> {
+  return { ...column, write: () => ({}) };
+}
+
 /**
  * A document: a JSON object that was valid when it was written. Its members are not validated again, because a later rule must not prevent disabling
  * a record.

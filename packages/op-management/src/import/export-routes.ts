@@ -38,6 +38,8 @@ const rowSchema = z.strictObject({
   updated_at: ms,
   password_hash: z.string().nullable(),
   password_until: ms.nullable(),
+  terms_version: z.string().nullable(),
+  terms_accepted_at: ms.nullable(),
   roles: listed(z.string()),
   groups: listed(z.string()),
   passkeys: listed(
@@ -66,6 +68,7 @@ function rowsOf(table: string, members: string): string {
 
 /** A page of users with everything that an import can restore, in one query. */
 const selectPage = `SELECT u.sub, u.username, u.status, u.claims, u.created_at_ms AS created_at, u.updated_at_ms AS updated_at,
+    u.terms_version, u.terms_accepted_at_ms AS terms_accepted_at,
     (SELECT hash FROM user_passwords WHERE sub = u.sub) AS password_hash,
     (SELECT temporary_until_ms FROM user_passwords WHERE sub = u.sub) AS password_until,
     (SELECT json_group_array(role ORDER BY role) FROM user_roles WHERE sub = u.sub) AS roles,
@@ -133,6 +136,8 @@ async function toLine(
     sub,
     password_hash: hash,
     password_until: until,
+    terms_version: version,
+    terms_accepted_at: acceptedAt,
     passkeys,
     totp,
     recovery_codes: codes,
@@ -154,6 +159,7 @@ async function toLine(
     ...row,
     ...(hash === null ? {} : { password_hash: hash }),
     ...(until === null ? {} : { password_until: until }),
+    ...(version === null || acceptedAt === null ? {} : { terms: { version, accepted_at: acceptedAt } }),
     passkeys: passkeys.map(({ imported, ...passkey }) => ({ ...withoutNull(passkey), own: !imported })),
     totp: apps.flat(),
     ...(set === undefined ? {} : { recovery_codes: set }),

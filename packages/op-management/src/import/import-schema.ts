@@ -13,7 +13,7 @@ import { claimsSchema } from "@edge-op/shared/users/claims-schema";
 import { parseEmailAddress } from "@edge-op/shared/users/user-addresses";
 import * as z from "zod";
 import { rbacNames } from "../roles/role-schema.ts";
-import { status, subPattern, subRule, username } from "../users/user-schema.ts";
+import { agreementSchema, status, subPattern, subRule, username } from "../users/user-schema.ts";
 
 const seconds = z.int().min(0).max(4_102_444_800);
 const used = { created_at: seconds.exactOptional(), last_used_at: seconds.exactOptional() };
@@ -97,6 +97,7 @@ export const userLineSchema = z
     totp: z.array(app).max(5).exactOptional(),
     recovery_codes: recoveryCodes.exactOptional(),
     identities: z.array(identity).max(20).exactOptional(),
+    terms: agreementSchema.exactOptional(),
     created_at: seconds.exactOptional(),
     updated_at: seconds.exactOptional(),
   })

@@ -13,7 +13,10 @@ type Row = Readonly<Record<string, string | number | null>>;
 
 /** The columns of each table that an import writes, in the order of their dependence. Columns that are not named have their defaults. */
 const columns = {
-  users: ["sub", "username", "username_key", "status", "claims", "created_at_ms", "updated_at_ms", "searched"],
+  users: [
+    ...["sub", "username", "username_key", "status", "claims", "created_at_ms", "updated_at_ms", "searched"],
+    ...["terms_version", "terms_accepted_at_ms"],
+  ],
   user_search: ["word", "sub"],
   user_addresses: ["address_key", "sub", "address", "verified_at_ms"],
   user_roles: ["sub", "role"],
@@ -92,7 +95,7 @@ interface Arrival {
 
 async function rowsOf(env: MasterKeyBindings, prepared: PreparedLine, { atMs, sealedBy }: Arrival): Promise<Rows> {
   const { line, address, identities } = prepared;
-  const { sub, username, status = "active", claims = {}, recovery_codes: codes } = line;
+  const { sub, username, status = "active", claims = {}, recovery_codes: codes, terms } = line;
   const source = searchSource({ sub, username, claims });
   const createdMs = toMs(line.created_at) ?? atMs;
   const updatedMs = Math.max(createdMs, toMs(line.updated_at) ?? createdMs);
@@ -112,6 +115,7 @@ async function rowsOf(env: MasterKeyBindings, prepared: PreparedLine, { atMs, se
       {
         ...{ sub, username, username_key: prepared.usernameKey, status, claims: text },
         ...{ created_at_ms: createdMs, updated_at_ms: updatedMs, searched: JSON.stringify(source) },
+        ...{ terms_version: terms?.version ?? null, terms_accepted_at_ms: toMs(terms?.accepted_at) ?? null },
       },
     ],
     user_search: wordsOf(source).map((word) => ({ word, sub })),

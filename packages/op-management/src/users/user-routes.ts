@@ -52,6 +52,8 @@ export const userRoutes: readonly AdminRoute[] = defineRecordRoutes({
     createdAtMs,
     updatedAtMs,
     deletesAtMs,
+    termsVersion,
+    termsAcceptedAtMs,
   }) => ({
     sub,
     username,
@@ -64,6 +66,9 @@ export const userRoutes: readonly AdminRoute[] = defineRecordRoutes({
     created_at: toSeconds(createdAtMs),
     updated_at: toSeconds(updatedAtMs),
     ...(deletesAtMs === undefined ? {} : { deletes_at: toSeconds(deletesAtMs) }),
+    ...(termsVersion === undefined || termsAcceptedAtMs === undefined
+      ? {}
+      : { terms: { version: termsVersion, accepted_at: toSeconds(termsAcceptedAtMs) } }),
   }),
   create: createUser,
   patch: patchUser,
@@ -89,6 +94,8 @@ async function createUser(call: AdminCall<z.output<typeof userCreateSchema>, und
     attributes,
     hasPassword: password !== undefined,
     deletesAtMs: undefined,
+    termsVersion: undefined,
+    termsAcceptedAtMs: undefined,
     createdAtMs: atMs,
     updatedAtMs: atMs,
   };

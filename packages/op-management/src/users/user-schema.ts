@@ -56,6 +56,14 @@ export const userCreateSchema = writableUser
   })
   .meta({ id: "UserCreate" });
 
+/** An agreement to the terms of service, as people give it and imports carry it. */
+export const agreementSchema = z
+  .strictObject({
+    version: z.string().regex(/^[!-~]{1,32}$/, "must be 1 to 32 ASCII characters without spaces"),
+    accepted_at: z.int().min(0).max(4_102_444_800).describe("Seconds since the epoch."),
+  })
+  .describe("The version of the terms of service that the person has agreed to, and when.");
+
 export const userSchema = z
   .strictObject({
     sub: z.string(),
@@ -72,6 +80,7 @@ export const userSchema = z
       .int()
       .exactOptional()
       .describe("When the account is erased, because the person has asked for it. Seconds since the epoch."),
+    terms: agreementSchema.exactOptional(),
   })
   .meta({
     id: "User",
@@ -114,5 +123,10 @@ export const userConditions = {
     column: "name_key",
     match: "text",
     toStored: lowerAscii,
+  },
+  terms: {
+    schema: textParameter("The version of the terms of service that they have agreed to."),
+    column: "terms_version",
+    match: "text",
   },
 } as const satisfies Readonly<Record<string, ListCondition>>;

@@ -5,7 +5,7 @@ import type { UserClaims } from "@edge-op/shared/users/user";
 import { isAddressTaken, parseEmailAddress, verifiedAddress } from "@edge-op/shared/users/user-addresses";
 import { canonicalUsername } from "@edge-op/shared/users/username";
 import { requireOtherSubject } from "../admin/actor.ts";
-import { exists, integer, json, names, optional, text } from "../admin/columns.ts";
+import { exists, integer, json, names, optional, readOnly, text } from "../admin/columns.ts";
 import type { AdminCall } from "../admin/define-route.ts";
 import { isSubjectTaken, takenError } from "../admin/taken-ids.ts";
 import { type StoredIn, VersionedTable } from "../admin/versioned-table.ts";
@@ -28,6 +28,9 @@ export const users = new VersionedTable({
     roles: names(`(SELECT json_group_array(role) FROM (${roles}))`),
     groups: names(`(SELECT json_group_array(group_name) FROM (${groups}))`),
     deletesAtMs: optional(integer("deletes_at_ms")),
+    // Only the person agrees: a change by an administrator does not write it.
+    termsVersion: readOnly(optional(text("terms_version"))),
+    termsAcceptedAtMs: readOnly(optional(integer("terms_accepted_at_ms"))),
     hasPassword: exists("SELECT 1 FROM user_passwords WHERE sub = users.sub"),
   },
   key: "sub",

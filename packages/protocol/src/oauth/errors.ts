@@ -37,6 +37,7 @@ export const wireDescriptions = {
   use_dpop_nonce: "The DPoP proof must contain the nonce of the DPoP-Nonce header.",
   // OIDC Core §3.1.2.6
   login_required: "The request requires the end-user to sign in.",
+  interaction_required: "The request requires an interaction with the end-user.",
   consent_required: "The request requires the end-user's consent.",
   account_selection_required: "The request requires the end-user to select an account.",
   invalid_request_uri: "The request_uri is invalid, expired, or could not be fetched.",

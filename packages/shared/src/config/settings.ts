@@ -1,4 +1,5 @@
 import { signingAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
+import { legalSettings } from "./legal-settings.ts";
 import { flag, oneOf, readAll, required, type SettingsOf, setting, type VariablesOf, wholeNumber } from "./setting.ts";
 import {
   clientRegistrationPolicies,
@@ -261,6 +262,7 @@ export const workerSettings = {
     meaning:
       "How many days pass between a person's request to [delete their account](../operating/erase-and-export.md#people-themselves) and its erasure. Until then they can sign in to keep it. 0: people cannot delete their accounts.",
   }),
+  ...legalSettings,
   mailProvider: oneOf("MAIL_PROVIDER", ["off", "cloudflare", "resend", "hook"], {
     default: "off",
     meaning:

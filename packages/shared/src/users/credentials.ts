@@ -1,7 +1,7 @@
 import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { dearestHash } from "../secrets/hash-cost.ts";
 import { queryDatabase } from "../storage/query-database.ts";
-import { allUsed, type FactorRow, type Factors, factorColumns, toFactors } from "./factors.ts";
+import { allUsed, type FactorRow, type Factors, factorColumns, type TermsRow, toFactors } from "./factors.ts";
 import { hasOwnPassword } from "./identities.ts";
 import type { User } from "./user.ts";
 import { parseEmailAddress } from "./user-addresses.ts";
@@ -151,7 +151,11 @@ function toPasskey(row: PasskeyRow): Passkey {
 }
 
 /** A passkey as a sign-in needs it. */
-export interface FoundPasskey extends Passkey, Pick<User, "status">, Pick<PasswordRecord, "allowed"> {
+export interface FoundPasskey
+  extends Passkey,
+    Pick<User, "status">,
+    Pick<PasswordRecord, "allowed">,
+    Pick<Factors, "terms"> {
   /** Its person has no other passkey, no password, no identity elsewhere and no unused recovery code. */
   readonly isOnlyWayIn: boolean;
 }
@@ -161,7 +165,10 @@ const onlyWayIn = `NOT ${hasOwnPassword("c.sub")}
   AND NOT EXISTS (SELECT 1 FROM user_identities i WHERE i.sub = c.sub)
   AND NOT EXISTS (SELECT 1 FROM user_recovery_codes r WHERE r.sub = c.sub AND r.used < ${allUsed})`;
 
-/** Contains the user's status, and their consent to a client. The passkey of a suspended user is returned too; the caller refuses it. */
+/**
+ * Contains the user's status, their consent to a client, and the terms that they have agreed to. The passkey of a suspended user is returned too; the
+ * caller refuses it.
+ */
 export async function findPasskey(
   database: D1Database,
   credentialId: string,
@@ -170,14 +177,16 @@ export async function findPasskey(
   const row = await queryDatabase(() =>
     database
       .prepare(
-        `SELECT c.*, u.status, s.allowed, ${onlyWayIn} AS is_only FROM webauthn_credentials c JOIN users u ON u.sub = c.sub
+        `SELECT c.*, u.status, u.terms_version, s.allowed, ${onlyWayIn} AS is_only FROM webauthn_credentials c JOIN users u ON u.sub = c.sub
            LEFT JOIN consents s ON s.sub = c.sub AND s.client_id = ?2 WHERE c.credential_id = ?1`,
       )
       .bind(credentialId, clientId ?? null)
-      .first<PasskeyRow & Allowed & Pick<User, "status"> & { readonly is_only: number }>(),
+      .first<PasskeyRow & Allowed & TermsRow & Pick<User, "status"> & { readonly is_only: number }>(),
   );
   if (row === null) return undefined;
-  return { ...toPasskey(row), status: row.status, allowed: toAllowed(row), isOnlyWayIn: row.is_only === 1 };
+  const { status, terms_version: terms } = row;
+  const isOnlyWayIn = row.is_only === 1;
+  return { ...toPasskey(row), status, allowed: toAllowed(row), terms: terms ?? undefined, isOnlyWayIn };
 }
 
 export async function listPasskeys(database: D1Database, sub: string): Promise<Passkey[]> {

@@ -14,9 +14,15 @@ export interface Factors {
   readonly identities: boolean;
   /** Counts removed factors. */
   readonly epoch: number;
+  /** The version of the terms that the person has agreed to. It is no factor: it is read with them, so that no sign-in reads it by itself. */
+  readonly terms?: string | undefined;
 }
 
-export interface FactorRow {
+export interface TermsRow {
+  readonly terms_version: string | null;
+}
+
+export interface FactorRow extends TermsRow {
   readonly factor_epoch: number;
   readonly has_totp: number;
   readonly has_recovery_codes: number;
@@ -30,7 +36,7 @@ export const recoveryCodesOfSet = 8;
 export const allUsed = 2 ** recoveryCodesOfSet - 1;
 
 /** Columns of a query of `users u`. */
-export const factorColumns = `u.factor_epoch, EXISTS (SELECT 1 FROM user_totp t WHERE t.sub = u.sub) AS has_totp,
+export const factorColumns = `u.factor_epoch, u.terms_version, EXISTS (SELECT 1 FROM user_totp t WHERE t.sub = u.sub) AS has_totp,
   EXISTS (SELECT 1 FROM user_recovery_codes r WHERE r.sub = u.sub AND r.used < ${allUsed}) AS has_recovery_codes,
   EXISTS (SELECT 1 FROM webauthn_credentials w WHERE w.sub = u.sub) AS has_passkeys,
   ${hasOwnPassword("u.sub")} AS has_password,
@@ -44,6 +50,7 @@ export function toFactors(row: FactorRow): Factors {
     password: row.has_password === 1,
     identities: row.has_identities === 1,
     epoch: row.factor_epoch,
+    terms: row.terms_version ?? undefined,
   };
 }
 

@@ -14,7 +14,18 @@ interface PersonalTable {
 export const personalTables: readonly PersonalTable[] = [
   {
     table: "users",
-    exported: ["sub", "username", "status", "claims", "attributes", "created_at_ms", "updated_at_ms", "deletes_at_ms"],
+    exported: [
+      "sub",
+      "username",
+      "status",
+      "claims",
+      "attributes",
+      "created_at_ms",
+      "updated_at_ms",
+      "deletes_at_ms",
+      "terms_version",
+      "terms_accepted_at_ms",
+    ],
     withheld: ["username_key", "factor_epoch", "searched"],
   },
   { table: "user_search", exported: ["word"], withheld: ["sub"] },
