@@ -194,3 +194,28 @@ function requireObject(name: string, value: unknown): Readonly<Record<string, un
   }
   return value as Readonly<Record<string, unknown>>;
 }
+
+export function parseOrigin(name: string, text: string): string {
+  if (!URL.canParse(text)) throw new Error(`${name} must be an origin`);
+  const url = new URL(text);
+  const local = url.hostname === "localhost" || url.hostname === "127.0.0.1" || url.hostname === "[::1]";
+  if (url.protocol !== "https:" && !(local && url.protocol === "http:")) {
+    throw new Error(`${name} must be https, except on localhost`);
+  }
+  if (text !== url.origin) {
+    throw new Error(`${name} must be an origin: scheme, host and port in lower case, no path and no trailing slash`);
+  }
+  return text;
+}
+
+export function parseMailAddress(name: string, text: string): string {
+  if (!/^[^\s@<>",;:]+@[a-z0-9.-]+$/i.test(text)) throw new Error(`${name} must be a mail address, not "${text}"`);
+  return text;
+}
+
+export function parseHashes(name: string, text: string): readonly string[] {
+  const hashes = text.split(" ").filter((hash) => hash !== "");
+  if (!hashes.every((hash) => /^[0-9a-f]{64}$/.test(hash)))
+    throw new Error(`${name} must be SHA-256 hashes in hexadecimal`);
+  return hashes;
+}
