@@ -4,12 +4,14 @@ export interface PageForm {
 }
 
 /**
- * **Finds the first form with an input of this name in a page's HTML**, including its hidden fields; `undefined` if there is none. Works in k6 and in
+ * **Finds the first form with an input of this name in a page's HTML**, including its hidden fields and the buttons that name it; `undefined` if there is none. Works in k6 and in
  * Node, which share no HTML parser.
  */
 export function findForm(html: string, inputName: string): PageForm | undefined {
   for (const [, attributes = "", inner = ""] of html.matchAll(/<form\b([^>]*)>([\s\S]*?)<\/form>/g)) {
-    const inputs = [...inner.matchAll(/<(?:input|button)\b([^>]*)>/g)].map(([, tag = ""]) => tag);
+    const id = attribute(attributes, "id");
+    const outside = id === undefined ? [] : controlsIn(html).filter((tag) => attribute(tag, "form") === id);
+    const inputs = [...controlsIn(inner), ...outside];
     if (!inputs.some((tag) => attribute(tag, "name") === inputName)) continue;
     const fields: Record<string, string> = {};
     for (const tag of inputs) {
@@ -19,6 +21,10 @@ export function findForm(html: string, inputName: string): PageForm | undefined 
     return { action: attribute(attributes, "action") ?? "", fields };
   }
   return undefined;
+}
+
+function controlsIn(html: string): string[] {
+  return [...html.matchAll(/<(?:input|button)\b([^>]*)>/g)].map(([, tag = ""]) => tag);
 }
 
 function attribute(tag: string, name: string): string | undefined {

@@ -39,7 +39,7 @@ test("a client's logo that does not load shows its initial, without scripts", as
   await capture(broken, "client-logo-broken");
   expect(await broken.locator(".mark img").count()).toBe(1);
   const { width: side } = (await broken.locator(".mark img").boundingBox())!;
-  expect(side).toBe(56);
+  expect(side).toBe(48);
   const style = `getComputedStyle(document.querySelector(".mark img"), "::after").content`;
   expect(await broken.evaluate<string>(style)).toBe('"D"');
   const shown = await openSignIn(context, "https://logos.example/wide.svg");

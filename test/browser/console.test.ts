@@ -452,7 +452,7 @@ describe("changes", () => {
 describe("without scripts", () => {
   it("an administrator signs in, changes a client and signs out", async () => {
     const context = await openContext(fixtures.browser, "english", { javaScriptEnabled: false });
-    const page = await signInToConsole(fixtures, context, "no-scripts", consoleScopes);
+    const page = await signInToConsole(fixtures, context, "no-scripts", consoleScopes, { hasScripts: false });
     await open(page, "/console/clients/demo-app/edit");
     await page.fill("#field-client_name", "Without scripts");
     await page.click("#continue");
@@ -523,7 +523,7 @@ describe("the console on an origin of its own", () => {
     await refused.goto(`${own.origin}/console`);
     expect(await refused.content()).toContain("redirect_uri");
     await admin.require("PATCH", "/clients/console", { redirect_uris: callbacks });
-    const page = await signInToConsole(fixtures, context, "elsewhere", consoleScopes, own.origin);
+    const page = await signInToConsole(fixtures, context, "elsewhere", consoleScopes, { origin: own.origin });
     expect(new URL(page.url()).origin).toBe(own.origin);
     await see(page, "console-own-origin");
     const hosts = new Map((await context.cookies()).map(({ name, domain }) => [name, domain]));

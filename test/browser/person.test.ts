@@ -354,18 +354,6 @@ describe("the layout of the pages, 390×844 and 1280×900", () => {
     await page.click("#sign-in");
     await page.waitForSelector("#problem");
     await show("sign-in-wrong");
-    const preferred = new URLSearchParams({
-      response_type: "code",
-      client_id: "demo-app",
-      redirect_uri: `${origin}/callback`,
-      scope: "openid",
-      code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
-      code_challenge_method: "S256",
-      acr_values: "phr",
-    });
-    await page.goto(`${provider}/authorize?${preferred}`);
-    await show("confirm-sign-in-preferred");
-    expect(await page.textContent("#purpose")).toMatch(/p.ssk.y/i);
     await page.goto(`${origin}/select-account`);
     await show("select-account");
     await page.goto(`${provider}/`);

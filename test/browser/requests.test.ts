@@ -208,7 +208,7 @@ test.each<Language>(languages)(
     };
     await page.goto(`${fixtures.provider.origin}/authorize?${new URLSearchParams(query)}`);
     expect(await page.getAttribute(".mark img", "src")).toMatch(/^data:image\/png;base64,/);
-    expect(await page.locator(".mark img").evaluate((image) => image.getBoundingClientRect().height)).toBe(56);
+    expect(await page.locator(".mark img").evaluate((image) => image.getBoundingClientRect().height)).toBe(48);
     await see(page, "sign-in-logo", language);
     await page.fill("#username", person.username);
     await page.fill("#password", person.password);

@@ -50,6 +50,7 @@ describe("the sign-in page", () => {
     const page = await context.newPage();
     await page.goto(`${fixtures.application.origin}/login`);
     await page.fill("#username", "nina@example.com");
+    await page.click("#language");
     await page.click("#language-de");
     expect(await page.inputValue("#username")).toBe("nina@example.com");
     expect(await page.getAttribute("html", "lang")).toBe("de");

@@ -222,7 +222,7 @@ test("a state of an earlier edition of the migrations is refused with the comman
       (await sourceBuilds.migrations(database)).map(({ name, statements }) => ({
         name,
         statements: statements.map((sql) =>
-          sql.replace(/CREATE TABLE users \(/, "CREATE TABLE users (\n  shoe_size INTEGER,"),
+          sql.replace(/CREATE TABLE consents \(/, "CREATE TABLE consents (\n  shoe_size INTEGER,"),
         ),
       })),
   };

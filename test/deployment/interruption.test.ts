@@ -108,7 +108,9 @@ describe("a killed command is continued by repeating it", () => {
       expect.arrayContaining(["the host of the front door", "the shape", "the admin client"]),
     );
     expect([code, outputs.at(-1)!.match(/✗.*/g)]).toEqual([0, null]);
-    expect(outputs.at(-1)).toContain("https://small.example.com is deployed and verified.");
+    expect(outputs.at(-1)).toContain(
+      "Nothing changed: https://small.example.com runs this release with these settings.",
+    );
     expect(shownKeys(outputs)).toEqual([keyOf("op-small-state")]);
     const status = await operator.deploy(["status", ...compact.slice(0, 2)]);
     expect(status.output).toContain("Nothing differs from the environment's file.");

@@ -58,6 +58,7 @@ const lists: Readonly<Record<string, List>> = {
       username: ["u1*", "u7"],
       email: ["u1*", "u7@example.com"],
       name: ["anna*", "anna"],
+      terms: ["2", "2026*", "3"],
       search: ["anna", "u7", "anna u7", "anna u", "anna lee", "nobody"],
     },
     exclusive: true,
@@ -116,6 +117,7 @@ const rows: readonly (readonly [D1Database, string])[] = [
          json_object('name', 'Anna', 'email', 'u' || i || '@example.com'), 1, 1 FROM n`,
   ],
   [DB, "INSERT INTO users (sub, username, username_key, created_at_ms, updated_at_ms) VALUES ('u', 'u', 'u', 1, 1)"],
+  [DB, "UPDATE users SET terms_version = iif(sub < 'u3', '2', '2026-11'), terms_accepted_at_ms = 1 WHERE sub < 'u5'"],
   // Half of them are called by one word.
   [
     DB,
