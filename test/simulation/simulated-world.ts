@@ -25,12 +25,16 @@ const objectClasses = {
   keys: KeyManager,
 };
 
-const migration = readFileSync(join(repositoryRoot, "migrations/0001_schema.sql"), "utf8");
-const auditMigrations = join(repositoryRoot, "audit-migrations");
-const auditSchema = readdirSync(auditMigrations)
-  .sort()
-  .map((name) => readFileSync(join(auditMigrations, name), "utf8"))
-  .join("\n");
+function schemaOf(folder: string): string {
+  const path = join(repositoryRoot, folder);
+  return readdirSync(path)
+    .sort()
+    .map((name) => readFileSync(join(path, name), "utf8"))
+    .join("\n");
+}
+
+const schema = schemaOf("migrations");
+const auditSchema = schemaOf("audit-migrations");
 /** How long a queue collects messages for its consumer. */
 const queueMs = 5_000;
 
@@ -80,7 +84,7 @@ export class SimulatedWorld implements Timeline {
     this.faults = options.faults;
     this.meter = options.meter;
     const regions = (shards: number) => JSON.stringify({ wnam: { shards, hint: "wnam" } });
-    this.d1.script(migration);
+    this.d1.script(schema);
     if (options.meter !== undefined) this.#auditDatabase.script(auditSchema);
     this.d1.run({
       sql: "UPDATE shard_generations SET regions = CASE store WHEN 'revocation' THEN ? ELSE ? END",
