@@ -4,8 +4,8 @@ export interface PageForm {
 }
 
 /**
- * **Finds the first form with an input of this name in a page's HTML**, including its hidden fields and the buttons that name it; `undefined` if there is
- * none. Works in k6 and in Node, which share no HTML parser.
+ * **Finds the first form with an input of this name in a page's HTML**, including its hidden fields and the buttons that name it; `undefined` if
+ * there is none. Works in k6 and in Node, which share no HTML parser.
  */
 export function findForm(html: string, inputName: string): PageForm | undefined {
   for (const [, attributes = "", inner = ""] of html.matchAll(/<form\b([^>]*)>([\s\S]*?)<\/form>/g)) {

@@ -46,6 +46,6 @@ test("a client's logo that does not load shows its initial, without scripts", as
   await capture(shown, "client-logo-wide");
   const { width, height } = (await shown.locator(".mark img").boundingBox())!;
   // Four times as wide as high, up to the space for it.
-  expect([width, height]).toEqual([192, 56]);
+  expect([width, height]).toEqual([186, 48]);
   await context.close();
 });
