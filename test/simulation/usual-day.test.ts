@@ -17,7 +17,7 @@ it("nobody uses the deployment: alarms delete what has ended, a few times a day,
   const { calls, awakeSeconds, databaseCalls } = await new UsualDay(measuredDays[0]).run();
   expect(Object.keys(calls)).toEqual(["control.alarm", "keys.alarm"]);
   expect(sum(calls)).toBeLessThan(6);
-  expect(databaseCalls).toBeLessThan(13);
+  expect(databaseCalls).toBeLessThan(12);
   expect(sum(awakeSeconds)).toBeLessThan(1);
 });
 

@@ -21,7 +21,6 @@ import { storedGenerations } from "@edge-op/shared/storage/generation-table";
 import type { CacheBindings } from "@edge-op/shared/storage/kv-cache";
 import { type ControlKind, everyId } from "@edge-op/shared/storage/record-kinds";
 import { controlPlaneName } from "@edge-op/shared/storage/shard-address";
-import { makeMissingWords } from "@edge-op/shared/users/search-index";
 import { AuditOutbox } from "../audit/audit-outbox.ts";
 import { AuditWork, type AuditWorkEnv } from "../audit/audit-work.ts";
 import { type BackupEnv, DatabaseBackup } from "../backup/database-backup.ts";
@@ -221,8 +220,7 @@ export class ControlPlane
   }
 
   #sweepDatabase(passedMs: number): Promise<number> {
-    const sweepOthers = async () =>
-      (await sealSecretsAgain(this.env)) && !(await makeMissingWords(this.env.DB)) && this.#sweepRecords(passedMs);
+    const sweepOthers = async () => (await sealSecretsAgain(this.env)) && this.#sweepRecords(passedMs);
     // A Worker that listed an ending session may have died before it ended it.
     const whenDone = () => this.#endings.mark(passedMs);
     const lastAnnounced = this.#log.last().version;

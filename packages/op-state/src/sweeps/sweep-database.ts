@@ -1,4 +1,5 @@
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import { makeMissingWords, selectWithoutWords } from "@edge-op/shared/users/search-index";
 import type { UnfinishedWork } from "../changes/unfinished-work.ts";
 import { reportSize } from "../wake/alarm-schedule.ts";
 
@@ -43,7 +44,8 @@ const endedPasswords = `DELETE FROM user_passwords WHERE sub IN
 /**
  * **Deletes rows of D1 that have ended**: old changes of the log, cut-offs, replaced addresses, invitations, temporary passwords, sessions and
  * offline grants of users who do not return. By alarm, once a day, in bounded batches; `sweepOthers` is part of each batch, and returns true once it
- * is complete. Cost: 1 D1 call for each batch.
+ * is complete. Makes the words by which users are found whom the previous release has
+ * written. Cost: 1 D1 call for each batch, 2 if words were missing.
  */
 export async function sweepDatabase(
   ledger: UnfinishedWork,
@@ -72,11 +74,15 @@ export async function sweepDatabase(
     database.prepare(lastOfPart).bind(after, readRows - 1),
     database.prepare(endedGrants).bind(after, readRows - 1, atMs),
   ];
-  const all = await queryDatabase(() => database.batch<{ sub: string }>([...part, ...batch]));
+  const [wordless, ...all] = await queryDatabase(() =>
+    database.batch<{ sub: string }>([selectWithoutWords(database), ...part, ...batch]),
+  );
   const results = all.slice(part.length);
   const [last] = all[0]?.results ?? [];
   ledger.recordSweptGrants(last?.sub ?? "");
-  const isDone = (await sweepOthers()) && last === undefined && results.every(({ meta }) => meta.changes < rows);
+  const lacksWords = await makeMissingWords(database, wordless);
+  const isDone =
+    (await sweepOthers()) && !lacksWords && last === undefined && results.every(({ meta }) => meta.changes < rows);
   if (isDone) {
     reportSize("DB", results.at(-1));
     whenDone();

@@ -54,10 +54,11 @@ export function selectWithoutWords(database: D1Database): D1PreparedStatement {
 }
 
 /**
- * **Makes the words of users that the previous release has written.** Returns whether there may be more of them. Cost: 1 D1 call, 2 if there are any.
+ * **Makes the words of users that the previous release has written.** `found` is what {@link selectWithoutWords} has read. Returns
+ * whether there may be more of them. Cost: 1 D1 call if there are any.
  */
-export async function makeMissingWords(database: D1Database, found?: D1Result): Promise<boolean> {
-  const { results } = found ?? (await queryDatabase(() => selectWithoutWords(database).all()));
+export async function makeMissingWords(database: D1Database, found: D1Result | undefined): Promise<boolean> {
+  const results = found?.results ?? [];
   if (results.length === 0) return false;
   // As SQLite writes it: JSON.stringify may escape other characters.
   const rows = results.map((row) => {
