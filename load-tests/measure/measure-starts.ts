@@ -4,10 +4,10 @@
  * measures what `npm run build` has left in `dist/`.
  */
 
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from "miniflare";
-import { esModules, mainModule, type WorkerModule } from "../../packages/edge-op/src/builds.ts";
+import { esModules, mainModule, readModules, type WorkerModule } from "../../packages/edge-op/src/builds.ts";
 import { modulesAtStart } from "../../packages/edge-op/src/bundle-worker.ts";
 import { cpuMicroseconds, findRuntime } from "../lib/process-time.ts";
 
@@ -15,11 +15,6 @@ const copies = 20;
 const emptyWorker = [{ path: mainModule, contents: "export default { fetch: () => new Response() };" }];
 
 const built = join(import.meta.dirname, "../../dist");
-
-function readModules(name: string): WorkerModule[] {
-  const paths = readdirSync(join(built, name)).filter((path) => path.endsWith(".js") && path !== mainModule);
-  return [mainModule, ...paths].map((path) => ({ path, contents: readFileSync(join(built, name, path), "utf8") }));
-}
 
 function kibibytes(modules: readonly WorkerModule[]): string {
   return (modules.reduce((sum, { contents }) => sum + contents.length, 0) / 1024).toFixed(0);
@@ -65,7 +60,7 @@ console.log(
 );
 const emptyMs = await startMs(emptyWorker);
 for (const name of readdirSync(built).filter((each) => existsSync(join(built, each, mainModule)))) {
-  const modules = readModules(name);
+  const modules = readModules(join(built, name));
   const ms = (await startMs(modules)) - emptyMs;
   console.log(`| ${name} | ${kibibytes(modulesAtStart(modules))} | ${kibibytes(modules)} | ${ms.toFixed(1)} |`);
 }

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { V4WorkerOptionsShape } from "miniflare";
 import type { DatabaseName } from "./store-worker.ts";
 import type { WorkerFiles } from "./workers.ts";
@@ -49,4 +51,10 @@ export interface ApplicationFiles {
 export interface Migration {
   readonly name: string;
   readonly statements: readonly string[];
+}
+
+/** **Reads the modules of a Worker from its folder**, the main one first. Source maps stay. */
+export function readModules(folder: string): WorkerModule[] {
+  const others = readdirSync(folder).filter((path) => path.endsWith(".js") && path !== mainModule);
+  return [mainModule, ...others].map((path) => ({ path, contents: readFileSync(join(folder, path), "utf8") }));
 }

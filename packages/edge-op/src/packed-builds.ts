@@ -1,6 +1,6 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Builds, type BuiltWorker, type Migration, mainModule } from "./builds.ts";
+import { type Builds, type BuiltWorker, type Migration, readModules } from "./builds.ts";
 import type { DatabaseName } from "./store-worker.ts";
 
 /** **The Workers that the published package contains**: a folder of modules each, written when it was packed. */
@@ -17,12 +17,7 @@ export function packedBuilds(folder: string): Builds {
   const read = (name: string): Promise<BuiltWorker> => {
     const options = workers[name];
     if (options === undefined) throw new Error(`the package has no Worker ${name}`);
-    const paths = readdirSync(join(folder, name)).filter((path) => path !== mainModule);
-    const modules = [mainModule, ...paths].map((path) => ({
-      path,
-      contents: readFileSync(join(folder, name, path), "utf8"),
-    }));
-    return Promise.resolve({ modules, options });
+    return Promise.resolve({ modules: readModules(join(folder, name)), options });
   };
   return {
     worker: ({ name }) => read(name),
