@@ -3,6 +3,7 @@
  * admin API. The console's secret is made from the master key (packages/op-console), which set-up has anyway.
  */
 
+import { adminScopes } from "@edge-op/protocol/oauth/scope";
 import {
   hashClientSecret,
   openClientSecret,
@@ -15,18 +16,6 @@ import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import type { Statement } from "./store-worker.ts";
 
 export const adminClientId = "admin";
-
-export const adminScopes = [
-  "admin:clients",
-  "admin:issuers",
-  "admin:users",
-  "admin:export",
-  "admin:keys",
-  "admin:tokens",
-  "admin:revoke-all",
-  "admin:shards",
-  "admin:audit",
-];
 
 /** As `packages/op-console/src/session/own-client.ts` names it. */
 export const consoleClientId = "console";

@@ -4,9 +4,10 @@
  */
 
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
+import { adminScopes } from "@edge-op/protocol/oauth/scope";
 import { invitationToken } from "@edge-op/shared/mail/sealed-links";
 import type { EmailAddress } from "@edge-op/shared/users/user-addresses";
-import { type AdminClientRow, adminClientId, adminScopes, sqlText as text, writeAdminClient } from "./admin-client.ts";
+import { type AdminClientRow, adminClientId, sqlText as text, writeAdminClient } from "./admin-client.ts";
 
 export const administratorRole = "administrator";
 /** Shorter than that of a mailed invitation: the operator gives the link to a person at once. */

@@ -9,7 +9,7 @@ import {
   demoUsers,
 } from "@edge-op/example-application/demo";
 import { clientDocumentPath } from "@edge-op/example-application/start-demo-rp";
-import { adminScopes } from "../admin-client.ts";
+import { adminScopes } from "@edge-op/protocol/oauth/scope";
 import { administratorRole } from "../administrators.ts";
 import type { Credentials } from "../provider-api.ts";
 import { applySeed, type SeededProvider } from "./apply-seed.ts";

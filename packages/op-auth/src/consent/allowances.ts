@@ -1,7 +1,7 @@
 import type { Language } from "@edge-op/pages/languages";
 import { namesOf } from "@edge-op/protocol/encoding/json-object";
 import { rbacScopes, scopeClaims } from "@edge-op/protocol/oauth/claims";
-import { adminAudience } from "@edge-op/protocol/oauth/scope";
+import { adminAudience, adminScopes } from "@edge-op/protocol/oauth/scope";
 import type { Resource } from "@edge-op/shared/resources/resource";
 import type { MappedAttribute } from "@edge-op/shared/users/attributes";
 import type { AuthTranslator } from "../pages/messages.ts";
@@ -109,19 +109,6 @@ export function withAttributes(items: readonly string[], attributes: readonly Ma
   const released = attributes.filter(({ claim }) => values.includes(claim.scope));
   return [...new Set([...items, ...released.map(({ claim }) => `claim:${claim.name}`)])];
 }
-
-/** The scopes of the admin API, each described in the words of the person who decides. */
-const adminScopes = [
-  "admin:clients",
-  "admin:issuers",
-  "admin:users",
-  "admin:export",
-  "admin:keys",
-  "admin:tokens",
-  "admin:revoke-all",
-  "admin:shards",
-  "admin:audit",
-] as const;
 
 /** **The admin API as a resource on pages**: nobody registers it, and its scope values are the same at every deployment. */
 export function adminResource(issuer: string, t: AuthTranslator): Resource {

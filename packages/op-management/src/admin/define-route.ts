@@ -1,17 +1,13 @@
 import { isJsonObject, type JsonObject } from "@edge-op/protocol/encoding/json-object";
 import type { Stored } from "@edge-op/protocol/encoding/stored-json";
 import { type FieldError, OAuthError, type OAuthErrorCode } from "@edge-op/protocol/oauth/errors";
+import type { adminScopes } from "@edge-op/protocol/oauth/scope";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { invalidFields, requireValid, validate, wrongMembers } from "@edge-op/shared/http/require-valid";
 import type { AccessToken } from "@edge-op/shared/tokens/verified-tokens";
 import type { ManagementEnv } from "@edge-op/workers/env";
 import type * as z from "zod";
 import type { ManagementIsolate } from "../isolate.ts";
-
-export const adminScopes = [
-  ...(["admin:clients", "admin:issuers", "admin:users", "admin:export", "admin:keys"] as const),
-  ...(["admin:tokens", "admin:revoke-all", "admin:shards", "admin:audit"] as const),
-] as const;
 
 export type AdminScope = (typeof adminScopes)[number];
 

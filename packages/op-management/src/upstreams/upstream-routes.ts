@@ -1,11 +1,12 @@
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
+import { adminScopes } from "@edge-op/protocol/oauth/scope";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { UpstreamDocument } from "@edge-op/shared/upstreams/upstream";
 import { type ActorRequest, requireAuthority } from "../admin/actor.ts";
 import { defineRecordRoutes, type PatchCall } from "../admin/define-record-routes.ts";
-import { type AdminRoute, adminScopes } from "../admin/define-route.ts";
+import type { AdminRoute } from "../admin/define-route.ts";
 import { patchStored } from "../admin/merge-patch.ts";
 import { requireUpstream, upstreamCreateSchema, upstreamSchema, writableUpstream } from "./upstream-document.ts";
 import { forgetUpstreams, refuseConflicts, type StoredUpstream, upstreams } from "./upstream-table.ts";

@@ -42,6 +42,19 @@ export function formatScope(values: readonly string[]): string {
   return values.join(" ");
 }
 
+/** The scopes of the admin API. */
+export const adminScopes = [
+  "admin:clients",
+  "admin:issuers",
+  "admin:users",
+  "admin:export",
+  "admin:keys",
+  "admin:tokens",
+  "admin:revoke-all",
+  "admin:shards",
+  "admin:audit",
+] as const;
+
 /**
  * **The scopes and the audience of the admin API**: scopes that begin with `admin:`, and `{issuer}/admin`. A wildcard in a policy
  * never covers them (ADR 18).
