@@ -110,6 +110,8 @@ const looks = {
 /** Looks at the page as it is, in both sizes and both schemes, and expects no defects. axe examines the last look, which is the context's own. */
 export async function see(page: Page, name: string, language: Language = "english"): Promise<void> {
   await page.waitForSelector("h1");
+  // An element is there before the style sheet is.
+  await page.waitForLoadState("load");
   const order = language === "german" ? Object.entries(looks) : Object.entries(looks).toReversed();
   for (const [look, { viewport, colorScheme }] of order) {
     await page.setViewportSize(viewport);
