@@ -22,7 +22,7 @@ const loaderFiles =
   /\/(client-directory|record-kinds|read-through|stored-clients|user-directory|issuer-directory|generation-table|document-policy)\.ts$/;
 
 const accesses = [
-  { store: "D1", pattern: /\.(?:first|all|run|raw)(?:<[^;]*?>)?\(\)|\b(?:DB|database)\.batch(?:<[^;(]*>)?\(/g },
+  { store: "D1", pattern: /\.(?:first|all|run|raw)(?:<[^;]*?>)?\(\)|\b(?:DB|database)\)?\.batch(?:<[^;(]*>)?\(/g },
   { store: "D1", pattern: new RegExp(`\\b(?:${loaders.join("|")})\\((?!database: )`, "g") },
   { store: "KV", pattern: /\bCACHE\.(?:get|put|delete|list|getWithMetadata)\b/g },
 ] as const;
@@ -85,6 +85,7 @@ test("an access without a limit is detected", () => {
   const examples = [
     "const row = await database.prepare(sql).bind(1).first<Row>();",
     "await env.DB.batch([one, two]);",
+    "await peopleOf(env.DB).batch([one, two]);",
     "const client = await loadClient(env.DB, id);",
     'const copy = await context.env.CACHE.get(key, "json");',
     "await queryDatabase(() => one.run()); await two.run();",

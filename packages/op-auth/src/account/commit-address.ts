@@ -2,6 +2,7 @@ import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-even
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { takeBackLinkTo, takeBackMs } from "@edge-op/shared/mail/sealed-links";
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { makeWordsOf } from "@edge-op/shared/users/search-index";
 import type { User } from "@edge-op/shared/users/user";
 import type { EmailAddress } from "@edge-op/shared/users/user-addresses";
@@ -33,9 +34,11 @@ export async function commitAddress(
   const { env, arrivedAtMs: atMs } = context;
   const previous = verifiedAddress(claims);
   const take = takeAddress(context, sub, { key, address });
-  const hold = env.DB.prepare(
-    `UPDATE user_addresses SET held_until_ms = ?3 WHERE sub = ?1 AND address_key = ?4 AND address_key <> ?2 AND held_until_ms IS NULL AND ${isOwnAddress}`,
-  ).bind(sub, key, atMs + takeBackMs, previous?.key ?? null);
+  const hold = peopleOf(env.DB)
+    .prepare(
+      `UPDATE user_addresses SET held_until_ms = ?3 WHERE sub = ?1 AND address_key = ?4 AND address_key <> ?2 AND held_until_ms IS NULL AND ${isOwnAddress}`,
+    )
+    .bind(sub, key, atMs + takeBackMs, previous?.key ?? null);
   const changed = { action: "address.changed", target: sub, actor: sub };
   const statements = [
     take,
@@ -99,12 +102,14 @@ function takeAddress(
   { key, address }: EmailAddress,
   unless = "0",
 ): D1PreparedStatement {
-  return env.DB.prepare(
-    `INSERT INTO user_addresses (address_key, sub, address, verified_at_ms)
+  return peopleOf(env.DB)
+    .prepare(
+      `INSERT INTO user_addresses (address_key, sub, address, verified_at_ms)
        SELECT ?2, ?1, ?3, ?4 WHERE NOT EXISTS (SELECT 1 FROM users WHERE username_key = ?2 AND sub <> ?1) AND NOT ${unless}
        ON CONFLICT (address_key) DO UPDATE
          SET sub = ?1, address = ?3, verified_at_ms = iif(sub = ?1, verified_at_ms, ?4), held_until_ms = NULL WHERE sub = ?1 OR held_until_ms <= ?4`,
-  ).bind(sub, key, storedSpelling({ key, address }), atMs);
+    )
+    .bind(sub, key, storedSpelling({ key, address }), atMs);
 }
 
 function isNamedBy({ username }: Pick<User, "username">, address: EmailAddress | undefined): boolean {
@@ -125,10 +130,12 @@ export function setClaims(
   { sub, key, address }: EmailAddress & { readonly sub: string },
   condition: string,
 ): D1PreparedStatement {
-  return env.DB.prepare(
-    `UPDATE users SET updated_at_ms = max(updated_at_ms + 1, ?4),
+  return peopleOf(env.DB)
+    .prepare(
+      `UPDATE users SET updated_at_ms = max(updated_at_ms + 1, ?4),
          username = iif(${isNamedByAddress}, ?3, username), username_key = iif(${isNamedByAddress}, ?2, username_key),
          claims = json_set(claims, '$.email', ?3, '$.email_verified', json('true'), '$.updated_at', ?5)
        WHERE sub = ?1 AND ${condition}`,
-  ).bind(sub, key, address, atMs, Math.floor(atMs / 1000));
+    )
+    .bind(sub, key, address, atMs, Math.floor(atMs / 1000));
 }

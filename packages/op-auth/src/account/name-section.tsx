@@ -1,5 +1,6 @@
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { Settings } from "@edge-op/shared/config/settings";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { makeWordsOf } from "@edge-op/shared/users/search-index";
 import type { User } from "@edge-op/shared/users/user";
 import type { PageRequest } from "../pages/frame.ts";
@@ -71,10 +72,12 @@ export function changeName(at: PageRequest): Promise<Response> {
     const name = readName(form.get("name"));
     if (name === undefined || !mayChangeName(settings)) return accountWith(context, "name-not-changed");
     if (!(await mayChangeNow(at, sub))) return backWith(at, "too-many-changes");
-    const update = env.DB.prepare(
-      `UPDATE users SET updated_at_ms = max(updated_at_ms + 1, ?3), claims = json_set(claims, '$.name', ?2, '$.updated_at', ?4)
+    const update = peopleOf(env.DB)
+      .prepare(
+        `UPDATE users SET updated_at_ms = max(updated_at_ms + 1, ?3), claims = json_set(claims, '$.name', ?2, '$.updated_at', ?4)
          WHERE sub = ?1`,
-    ).bind(sub, name, atMs, Math.floor(atMs / 1000));
+      )
+      .bind(sub, name, atMs, Math.floor(atMs / 1000));
     const event = recordAdminEvent(
       context,
       { action: "account.renamed", target: sub, actor: sub },

@@ -9,6 +9,7 @@ import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-even
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { takeBackLinkTo, takeBackMs } from "@edge-op/shared/mail/sealed-links";
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import type { User } from "@edge-op/shared/users/user";
 import { listAddresses, type UserAddress, verifiedAddress } from "@edge-op/shared/users/user-addresses";
 import type { PageRequest } from "../pages/frame.ts";
@@ -82,9 +83,11 @@ export const commitRemoval: Change = async (context, person, { key, address, isO
   const { sub, claims } = person.user;
   const { env, arrivedAtMs } = context;
   const removed = { action: "address.removed", target: sub, actor: sub };
-  const hold = env.DB.prepare(
-    `UPDATE user_addresses SET held_until_ms = ?3 WHERE address_key = ?2 AND sub = ?1 AND held_until_ms IS NULL AND NOT ${isMain}`,
-  ).bind(sub, key, arrivedAtMs + takeBackMs);
+  const hold = peopleOf(env.DB)
+    .prepare(
+      `UPDATE user_addresses SET held_until_ms = ?3 WHERE address_key = ?2 AND sub = ?1 AND held_until_ms IS NULL AND NOT ${isMain}`,
+    )
+    .bind(sub, key, arrivedAtMs + takeBackMs);
   const undo = isOldest ? { address, path: await takeBackLinkTo(env, { sub, key }) } : undefined;
   const notice = { sub, claims, kind: "address-removed", evidence: removed, undo } as const;
   const isRemoved = await tellPerson(context, notice, async () => {

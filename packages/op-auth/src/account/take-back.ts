@@ -5,6 +5,7 @@ import type { TakenBack } from "@edge-op/shared/mail/mail-sender-rpc";
 import { openTakeBackLink, type TakeBackLink, takeBackMs } from "@edge-op/shared/mail/sealed-links";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
 import { endUserSessions } from "@edge-op/shared/sessions/user-sessions";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
 import type { AuthEnv } from "../runtime/auth-env.ts";
@@ -56,7 +57,8 @@ export async function findChange(
   const select = `SELECT coalesce(address, address_key) AS address, ${sinceOf(link)} AS sinceMs FROM user_addresses
     WHERE address_key = ?2 AND sub = ?1`;
   const row = await queryDatabase(() =>
-    env.DB.prepare(select)
+    peopleOf(env.DB)
+      .prepare(select)
       .bind(sub, key, atMs, added?.id ?? null)
       .first<{ readonly address: string; readonly sinceMs: number | null }>(),
   );
@@ -94,14 +96,16 @@ export async function takeBack(
   const takenBack = { action: "account.taken_back", target: sub, actor: sub, detail: { since_ms: sinceMs } };
   const unusable = await hashPassword(randomBase64Url(32));
   const statements = [
-    DB.prepare("UPDATE user_addresses SET held_until_ms = NULL WHERE sub = ?1 AND address_key = ?2").bind(sub, key),
+    peopleOf(DB)
+      .prepare("UPDATE user_addresses SET held_until_ms = NULL WHERE sub = ?1 AND address_key = ?2")
+      .bind(sub, key),
     recordAdminEvent(context, takenBack),
-    DB.prepare(laterAddresses).bind(sub, key),
+    peopleOf(DB).prepare(laterAddresses).bind(sub, key),
     setClaims(context, { sub, key, address }, "?2 IS NOT NULL"),
-    ...createdSince.map((remove) => DB.prepare(remove).bind(sub, sinceMs)),
-    DB.prepare(
-      "UPDATE user_passwords SET hash = ?2, updated_at_ms = ?3 WHERE sub = ?1 AND temporary_until_ms IS NULL",
-    ).bind(sub, unusable, atMs),
+    ...createdSince.map((remove) => peopleOf(DB).prepare(remove).bind(sub, sinceMs)),
+    peopleOf(DB)
+      .prepare("UPDATE user_passwords SET hash = ?2, updated_at_ms = ?3 WHERE sub = ?1 AND temporary_until_ms IS NULL")
+      .bind(sub, unusable, atMs),
     ...endUserSessions(DB, sub, { reason: "change taken back", atMs }),
     forgetOfflineGrants(DB, sub),
   ];

@@ -1,4 +1,5 @@
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { type FactorRow, type Factors, factorColumns, toFactors } from "@edge-op/shared/users/factors";
 import type { User } from "@edge-op/shared/users/user";
@@ -31,19 +32,19 @@ function toAccount({ sub, leaving, hash, ...factors }: AccountRow): RecoveringAc
 export function byAddress(database: D1Database, key: string): D1PreparedStatement {
   const select = `SELECT u.sub, u.deletes_at_ms IS NOT NULL AS leaving, ${factorColumns} FROM user_addresses a JOIN users u ON u.sub = a.sub
     WHERE a.address_key = ?1 AND a.held_until_ms IS NULL AND u.status = 'active'`;
-  return database.prepare(select).bind(key);
+  return peopleOf(database).prepare(select).bind(key);
 }
 
 export function bySub(database: D1Database, sub: string): D1PreparedStatement {
   const select = `SELECT u.sub, u.deletes_at_ms IS NOT NULL AS leaving, ${factorColumns} FROM users u WHERE u.sub = ?1 AND u.status = 'active'`;
-  return database.prepare(select).bind(sub);
+  return peopleOf(database).prepare(select).bind(sub);
 }
 
 /** The account that has a temporary password. */
 export function byTemporaryPassword(database: D1Database, sub: string, atMs: number): D1PreparedStatement {
   const select = `SELECT u.sub, u.deletes_at_ms IS NOT NULL AS leaving, t.hash, ${factorColumns} FROM user_passwords t JOIN users u ON u.sub = t.sub
     WHERE t.sub = ?1 AND t.temporary_until_ms > ?2 AND u.status = 'active'`;
-  return database.prepare(select).bind(sub, atMs);
+  return peopleOf(database).prepare(select).bind(sub, atMs);
 }
 
 /**
@@ -78,7 +79,7 @@ export async function findWithUser(
   sub: string,
 ): Promise<{ readonly account: RecoveringAccount | undefined; readonly user: User | undefined }> {
   const [found, users] = await queryDatabase(() =>
-    database.batch<object>([account, userQuery.statement(database, sub)]),
+    peopleOf(database).batch<object>([account, userQuery.statement(database, sub)]),
   );
   const [row] = (found?.results ?? []) as readonly AccountRow[];
   return { account: row && toAccount(row), user: userQuery.read(users?.results ?? []) };

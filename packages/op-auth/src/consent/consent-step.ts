@@ -3,6 +3,7 @@ import type { Client } from "@edge-op/shared/clients/client";
 import type { ControlPlaneBindings } from "@edge-op/shared/control/commit-control-change";
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { saveConsent } from "@edge-op/shared/users/consents";
 import { ShownError } from "../pages/serve-page.tsx";
@@ -107,7 +108,7 @@ function insertDocument(
   { clientId, metadata, freshUntilMs }: Client,
   atMs: number,
 ): D1PreparedStatement {
-  return database
+  return peopleOf(database)
     .prepare(
       `INSERT INTO clients (client_id, metadata, created_at_ms, updated_at_ms, origin, fresh_until_ms, used_at_ms)
          VALUES (?1, iif(EXISTS (SELECT 1 FROM users WHERE sub = ?1), NULL, ?2), ?3, ?3, 'document', ?4, ?3)

@@ -10,6 +10,7 @@ import {
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { keyFingerprint } from "@edge-op/shared/secrets/deployment-facts";
 import { sealText } from "@edge-op/shared/secrets/seal";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { factorSeal } from "@edge-op/shared/users/factors";
 import type { AuthEnv } from "../runtime/auth-env.ts";
@@ -49,10 +50,10 @@ export const mostApps = 5;
 /** Cost: 1 D1 call. */
 export async function readStoredFactors(database: D1Database, sub: string): Promise<StoredFactors | undefined> {
   const [users, apps, sets] = await queryDatabase(() =>
-    database.batch([
-      database.prepare("SELECT status, factor_epoch FROM users WHERE sub = ?1").bind(sub),
-      database.prepare("SELECT factor_id, secret, last_step FROM user_totp WHERE sub = ?1").bind(sub),
-      database.prepare("SELECT set_id, hashes, used FROM user_recovery_codes WHERE sub = ?1").bind(sub),
+    peopleOf(database).batch([
+      peopleOf(database).prepare("SELECT status, factor_epoch FROM users WHERE sub = ?1").bind(sub),
+      peopleOf(database).prepare("SELECT factor_id, secret, last_step FROM user_totp WHERE sub = ?1").bind(sub),
+      peopleOf(database).prepare("SELECT set_id, hashes, used FROM user_recovery_codes WHERE sub = ?1").bind(sub),
     ]),
   );
   const [user] = rowsOf("a user", users, isUserRow);
@@ -76,7 +77,7 @@ export async function spendTotp(
   }: { readonly sub: string; readonly factorId: string; readonly step: number; readonly atMs: number },
 ): Promise<boolean> {
   const { meta } = await queryDatabase(() =>
-    database
+    peopleOf(database)
       .prepare(
         "UPDATE user_totp SET last_step = ?3, last_used_at_ms = ?4 WHERE sub = ?1 AND factor_id = ?2 AND last_step < ?3",
       )
@@ -92,10 +93,10 @@ export async function spendRecoveryCode(
   { sub, setId, index }: { readonly sub: string; readonly setId: string; readonly index: number },
   event: D1PreparedStatement,
 ): Promise<boolean> {
-  const spend = database
+  const spend = peopleOf(database)
     .prepare("UPDATE user_recovery_codes SET used = used | ?3 WHERE sub = ?1 AND set_id = ?2 AND used & ?3 = 0")
     .bind(sub, setId, 2 ** index);
-  const [spent] = await queryDatabase(() => database.batch([spend, event]));
+  const [spent] = await queryDatabase(() => peopleOf(database).batch([spend, event]));
   return spent!.meta.changes === 1;
 }
 
@@ -119,11 +120,13 @@ export async function insertTotp(
     ? ` AND NOT EXISTS (SELECT 1 FROM user_totp WHERE sub = ?1) AND NOT EXISTS (SELECT 1 FROM webauthn_credentials WHERE sub = ?1)
         AND NOT EXISTS (SELECT 1 FROM user_recovery_codes WHERE sub = ?1)`
     : "";
-  return env.DB.prepare(
-    `INSERT INTO user_totp (sub, factor_id, secret, sealed_by, last_step, created_at_ms)
+  return peopleOf(env.DB)
+    .prepare(
+      `INSERT INTO user_totp (sub, factor_id, secret, sealed_by, last_step, created_at_ms)
        SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE (SELECT count(*) FROM user_totp WHERE sub = ?1) < ${mostApps}${others}
        ON CONFLICT (sub, factor_id) DO NOTHING`,
-  ).bind(sub, factorId, sealed, await keyFingerprint(env.OP_MASTER_KEY), step, arrivedAtMs);
+    )
+    .bind(sub, factorId, sealed, await keyFingerprint(env.OP_MASTER_KEY), step, arrivedAtMs);
 }
 
 export interface NewCodes {
@@ -139,16 +142,18 @@ export function saveRecoveryCodes(
   { env, arrivedAtMs }: RequestContext<AuthEnv>,
   { sub, setId, hashes, replaced }: NewCodes,
 ): D1PreparedStatement {
-  return env.DB.prepare(
-    `INSERT INTO user_recovery_codes (sub, set_id, hashes, used, created_at_ms)
+  return peopleOf(env.DB)
+    .prepare(
+      `INSERT INTO user_recovery_codes (sub, set_id, hashes, used, created_at_ms)
        SELECT ?1, ?2, ?3, 0, ?4
         WHERE ?5 IS NULL OR ?5 = coalesce((SELECT set_id FROM user_recovery_codes WHERE sub = ?1), '')
        ON CONFLICT (sub) DO UPDATE SET set_id = ?2, hashes = ?3, used = 0, created_at_ms = ?4`,
-  ).bind(sub, setId, hashes, arrivedAtMs, replaced ?? null);
+    )
+    .bind(sub, setId, hashes, arrivedAtMs, replaced ?? null);
 }
 
 /** The present set, "" for none. Cost: 1 D1 call. */
 export async function findCodesSet(database: D1Database, sub: string): Promise<string> {
-  const select = database.prepare("SELECT set_id FROM user_recovery_codes WHERE sub = ?1").bind(sub);
+  const select = peopleOf(database).prepare("SELECT set_id FROM user_recovery_codes WHERE sub = ?1").bind(sub);
   return (await queryDatabase(() => select.first<string>("set_id"))) ?? "";
 }

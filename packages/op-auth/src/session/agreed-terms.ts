@@ -1,4 +1,5 @@
 import type { Browser } from "@edge-op/pages/cookies";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { PageRequest } from "../pages/frame.ts";
 import { isKnownBrowser, rememberBrowser, type WayIn } from "./known-browser.ts";
@@ -16,7 +17,9 @@ interface AgreementRow {
 
 /** Cost: 1 D1 call. */
 export async function findAgreement(database: D1Database, sub: string): Promise<Agreement | undefined> {
-  const select = database.prepare("SELECT terms_version, terms_accepted_at_ms FROM users WHERE sub = ?1").bind(sub);
+  const select = peopleOf(database)
+    .prepare("SELECT terms_version, terms_accepted_at_ms FROM users WHERE sub = ?1")
+    .bind(sub);
   const row = await queryDatabase(() => select.first<AgreementRow>());
   const { terms_version: version = null, terms_accepted_at_ms: atMs = null } = row ?? {};
   return version === null || atMs === null ? undefined : { version, atMs };
@@ -24,7 +27,7 @@ export async function findAgreement(database: D1Database, sub: string): Promise<
 
 /** Changes nothing if the person has agreed to this version. The record that isolates have copies of does not contain it. */
 export function saveAgreement(database: D1Database, sub: string, { version, atMs }: Agreement): D1PreparedStatement {
-  return database
+  return peopleOf(database)
     .prepare(
       "UPDATE users SET terms_version = ?2, terms_accepted_at_ms = ?3 WHERE sub = ?1 AND terms_version IS NOT ?2",
     )

@@ -9,6 +9,7 @@ import type { CutOffIntent } from "@edge-op/shared/control/control-plane-rpc";
 import { isCutOffSince } from "@edge-op/shared/cut-offs/cut-offs";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 
 /**
@@ -52,7 +53,11 @@ const failing = { ended: "write refused: ended", changed: "write refused: change
 
 function guard(database: D1Database, kind: WriteRefused["kind"], condition: string, values: readonly unknown[]): Guard {
   const select = `SELECT json_extract('{}', iif(${condition}, '$', '${failing[kind]}'))`;
-  return { statement: database.prepare(select).bind(...values) };
+  return {
+    statement: peopleOf(database)
+      .prepare(select)
+      .bind(...values),
+  };
 }
 
 /** The write fails if a change has cut the person off since, if the session has been ended, and if there is no such person. */
@@ -79,7 +84,7 @@ export async function writeAs(
   statements: readonly D1PreparedStatement[],
 ): Promise<boolean> {
   const guarded = [whileInForce(DB, basis).statement, ...statements];
-  const [, first] = await refusing(() => queryDatabase(() => DB.batch(guarded)));
+  const [, first] = await refusing(() => queryDatabase(() => peopleOf(DB).batch(guarded)));
   return first?.meta.changes === 1;
 }
 

@@ -4,6 +4,7 @@ import { readStored } from "@edge-op/protocol/encoding/stored-json";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { retiredHash } from "@edge-op/shared/users/retired-subs";
 import { makeWordsOf } from "@edge-op/shared/users/search-index";
@@ -39,11 +40,13 @@ export async function insertPerson(
   const claims: UserClaims = { name, email, email_verified: true, locale, updated_at: toSeconds(atMs) };
   const retired = await retiredHash(env, sub);
   // A document that is NULL fails the transaction.
-  const insert = DB.prepare(
-    `INSERT INTO users (sub, username, username_key, claims, created_at_ms, updated_at_ms, terms_version, terms_accepted_at_ms)
+  const insert = peopleOf(DB)
+    .prepare(
+      `INSERT INTO users (sub, username, username_key, claims, created_at_ms, updated_at_ms, terms_version, terms_accepted_at_ms)
        SELECT ?1, ?2, ?3, iif((?6 IS NULL OR EXISTS (SELECT 1 FROM invitations WHERE id = ?6 AND until_ms > ?5))
          AND NOT EXISTS (SELECT 1 FROM retired_subs WHERE hash = ?7), ?4, NULL), ?5, ?5, ?8, iif(?8 IS NULL, NULL, ?5)`,
-  ).bind(sub, email, key, JSON.stringify(claims), atMs, invitation ?? null, retired, terms ?? null);
+    )
+    .bind(sub, email, key, JSON.stringify(claims), atMs, invitation ?? null, retired, terms ?? null);
   const signedUp = { action: "user.sign_up", target: sub, actor: sub, detail: { method, invitation } };
   const agreed = { action: "terms.accepted", target: sub, actor: sub, detail: { version: terms } };
   const statements = [
@@ -85,7 +88,7 @@ const open = "SELECT id, address, document FROM invitations WHERE id = ?1 AND un
 
 /** `undefined` if it was used or withdrawn, or has ended. Cost: 1 D1 call. */
 export async function findInvitation(database: D1Database, id: string, atMs: number): Promise<Invitation | undefined> {
-  const row = await queryDatabase(() => database.prepare(open).bind(id, atMs).first<InvitationRow>());
+  const row = await queryDatabase(() => peopleOf(database).prepare(open).bind(id, atMs).first<InvitationRow>());
   const address = row === null ? undefined : parseEmailAddress(row.address);
   if (row === null || address === undefined) return undefined;
   const { name, by_operator: byOperator } = readStored("an invitation", row.document, isJsonObject);
@@ -97,8 +100,12 @@ function useInvitation(database: D1Database, sub: string, id: string): D1Prepare
   const listed = (member: "roles" | "groups") =>
     `SELECT ?1, value FROM json_each((SELECT document FROM invitations WHERE id = ?2), '$.${member}')`;
   return [
-    database.prepare(`INSERT INTO user_roles (sub, role) ${listed("roles")}`).bind(sub, id),
-    database.prepare(`INSERT INTO user_groups (sub, group_name) ${listed("groups")}`).bind(sub, id),
+    peopleOf(database)
+      .prepare(`INSERT INTO user_roles (sub, role) ${listed("roles")}`)
+      .bind(sub, id),
+    peopleOf(database)
+      .prepare(`INSERT INTO user_groups (sub, group_name) ${listed("groups")}`)
+      .bind(sub, id),
     database.prepare("DELETE FROM invitations WHERE id = ?1").bind(id),
   ];
 }

@@ -2,6 +2,7 @@ import { MessagePage } from "@edge-op/pages/message-pages";
 import { respondPage } from "@edge-op/pages/respond-page";
 import { isPlainText, isVisibleText } from "@edge-op/shared/http/is-plain-text";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { EmailAddress } from "@edge-op/shared/users/user-addresses";
 import { invalidIf } from "../pages/form-parts.tsx";
@@ -50,7 +51,7 @@ export function readName(typed: string | undefined): string | undefined {
 
 /** **Whether a person has an address, holds it, or has it as their username**, so that nobody else can sign up by it. Cost: 1 D1 call. */
 export async function isIdentifierTaken(database: D1Database, key: string, atMs: number): Promise<boolean> {
-  const select = database.prepare(
+  const select = peopleOf(database).prepare(
     `SELECT 1 FROM user_addresses WHERE address_key = ?1 AND coalesce(held_until_ms, ?2 + 1) > ?2
        UNION ALL SELECT 1 FROM users WHERE username_key = ?1 LIMIT 1`,
   );

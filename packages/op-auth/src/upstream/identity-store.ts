@@ -1,4 +1,5 @@
 import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { type FactorRow, type Factors, factorColumns, toFactors } from "@edge-op/shared/users/factors";
 import type { Identity } from "@edge-op/shared/users/identities";
@@ -22,7 +23,7 @@ export async function findIdentity(
   clientId?: string,
 ): Promise<KnownIdentity | undefined> {
   const row = await queryDatabase(() =>
-    database
+    peopleOf(database)
       .prepare(
         `SELECT u.sub, u.status, c.allowed, ${factorColumns}
            FROM user_identities i JOIN users u ON u.sub = i.sub
@@ -44,7 +45,7 @@ export async function recordIdentityUse(
   atMs: number,
 ): Promise<void> {
   await queryDatabase(() =>
-    database
+    peopleOf(database)
       .prepare(
         "UPDATE user_identities SET last_used_at_ms = ?4 WHERE upstream_id = ?1 AND issuer = ?2 AND subject = ?3",
       )
@@ -67,7 +68,7 @@ export function insertIdentity(
   database: D1Database,
   { upstreamId, issuer, subject, sub, label, atMs }: NewIdentity,
 ): D1PreparedStatement {
-  return database
+  return peopleOf(database)
     .prepare(
       `INSERT INTO user_identities (upstream_id, issuer, subject, sub, label, created_at_ms)
          SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM users WHERE sub = ?4)

@@ -3,6 +3,7 @@ import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import { callHook, type HooksBindings, isHookEnabled, type SignUpEvent } from "@edge-op/shared/hooks/call-hook";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
 import { makeWordsOf } from "@edge-op/shared/users/search-index";
@@ -40,13 +41,15 @@ export async function provisionUser(
   const claims = { ...claimsOf(upstream, person), updated_at: toSeconds(arrivedAtMs) };
   const { issuer, subject, address } = person;
   const believed = address?.isBelieved === true ? parseEmailAddress(address.address) : undefined;
-  const insert = env.DB.prepare(
-    `INSERT INTO users (sub, username, username_key, claims, created_at_ms, updated_at_ms)
+  const insert = peopleOf(env.DB)
+    .prepare(
+      `INSERT INTO users (sub, username, username_key, claims, created_at_ms, updated_at_ms)
        SELECT ?1, ?2, ?3, ?4, ?5, ?5 WHERE NOT (${isTaken})`,
-  ).bind(
-    ...[sub, username, canonicalUsername(username) ?? null, JSON.stringify(claims), arrivedAtMs],
-    ...[upstreamId, issuer, subject, believed?.key ?? null],
-  );
+    )
+    .bind(
+      ...[sub, username, canonicalUsername(username) ?? null, JSON.stringify(claims), arrivedAtMs],
+      ...[upstreamId, issuer, subject, believed?.key ?? null],
+    );
   const event = recordAdminEvent(
     context,
     { action: "account.provisioned", target: sub, actor: sub, detail: { upstream_id: upstreamId } },
@@ -55,7 +58,7 @@ export async function provisionUser(
   const link = insertIdentity(env.DB, { upstreamId, issuer, subject, sub, label: labelOf(person), atMs: arrivedAtMs });
   const verified = believed === undefined ? [] : insertAddress(env.DB, sub, believed, arrivedAtMs);
   const [inserted] = await queryDatabase(() =>
-    env.DB.batch([insert, event, link, ...verified, ...makeWordsOf(env.DB, { sub, username, claims })]),
+    peopleOf(env.DB).batch([insert, event, link, ...verified, ...makeWordsOf(env.DB, { sub, username, claims })]),
   );
   wakeAuditLog(context);
   if (inserted?.meta.changes !== 0) announceSignUp(context, { sub, username, claims, method: "upstream" });

@@ -1,4 +1,5 @@
 import type { ProofMethod } from "@edge-op/protocol/oauth/authentication-context";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
 import { hasSecondFactor } from "@edge-op/shared/users/factors";
@@ -130,6 +131,6 @@ interface AddressHolder {
 async function findAddressHolder(database: D1Database, address: string): Promise<AddressHolder | undefined> {
   const key = parseEmailAddress(address)?.key;
   if (key === undefined) return undefined;
-  const row = await queryDatabase(() => database.prepare(holder).bind(key).first<AddressHolder>());
+  const row = await queryDatabase(() => peopleOf(database).prepare(holder).bind(key).first<AddressHolder>());
   return row ?? undefined;
 }

@@ -1,4 +1,5 @@
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryAuditDatabase, queryDatabase } from "@edge-op/shared/storage/query-database";
 import { type RetirementBindings, retiredHash } from "@edge-op/shared/users/retired-subs";
 
@@ -29,7 +30,7 @@ export async function isSubRetired(env: RetirementBindings, sub: string): Promis
  */
 export async function isSubjectTaken(database: D1Database, id: string): Promise<boolean> {
   const row = await queryDatabase(() =>
-    database
+    peopleOf(database)
       .prepare(
         `SELECT EXISTS (SELECT 1 FROM clients WHERE client_id = ?1)
              OR EXISTS (SELECT 1 FROM users WHERE sub = ?1) AS taken`,

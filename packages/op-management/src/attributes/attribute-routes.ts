@@ -4,6 +4,7 @@ import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { has, isAmong, when } from "@edge-op/shared/http/plain-text";
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { everyId } from "@edge-op/shared/storage/record-kinds";
 import { attributeDocumentSchema, attributeName } from "@edge-op/shared/users/attribute-schema";
@@ -92,7 +93,7 @@ function refuseConflicts(
 
 /** Deletes the values of an attribute from the records of all users, whose copies then end. Reads the users that have attributes. */
 function deleteValues(database: D1Database, attribute: string, atMs: number): D1PreparedStatement {
-  return database
+  return peopleOf(database)
     .prepare(
       `UPDATE users SET attributes = json_remove(attributes, '$.' || ?1), updated_at_ms = max(updated_at_ms + 1, ?2)
         WHERE attributes <> '{}' AND json_type(attributes, '$.' || ?1) IS NOT NULL`,

@@ -2,6 +2,7 @@ import { hexOf } from "@edge-op/protocol/encoding/bytes";
 import { isText, listOf, objectOf, readStored, requireForm } from "@edge-op/protocol/encoding/stored-json";
 import type { FieldError } from "@edge-op/protocol/oauth/errors";
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryAuditDatabase, queryDatabase } from "@edge-op/shared/storage/query-database";
 import { fixedIssuers, isUpstreamDocument, type UpstreamDocument } from "@edge-op/shared/upstreams/upstream";
 import { type RetirementBindings, retiredHash } from "@edge-op/shared/users/retired-subs";
@@ -188,7 +189,9 @@ async function readFound({ DB, AUDIT_DB }: RetirementBindings, lines: readonly P
   const identities = lines.flatMap((each) => each.identities);
   const hashes = lines.map((each) => each.retiredHash);
   const select = (sql: string, values: readonly unknown[], ...others: readonly unknown[]) =>
-    DB.prepare(sql).bind(JSON.stringify(values), ...others);
+    peopleOf(DB)
+      .prepare(sql)
+      .bind(JSON.stringify(values), ...others);
   const among = "IN (SELECT value FROM json_each(?1))";
   const retired = (table: string) =>
     `SELECT lower(hex(hash)) AS found FROM ${table} WHERE hash IN (SELECT unhex(value) FROM json_each(?1))`;

@@ -4,6 +4,7 @@ import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { log } from "@edge-op/shared/runtime/log";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { openSealed } from "@edge-op/shared/secrets/seal";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { claimsSchema } from "@edge-op/shared/users/claims-schema";
 import { factorSeal } from "@edge-op/shared/users/factors";
@@ -111,7 +112,9 @@ const exportUsers = defineRoute({
       forget: [],
       event: { action: "export.users", target: after, detail: { limit } },
     });
-    const statement = env.DB.prepare(selectPage).bind(after, limit + 1);
+    const statement = peopleOf(env.DB)
+      .prepare(selectPage)
+      .bind(after, limit + 1);
     const { results } = await queryDatabase(() => statement.all());
     const { page, next } = cutPage(z.array(rowSchema).parse(results), limit, ({ sub }) => sub);
     const shown = await Promise.all(page.map((row) => toLine(call.context, row)));

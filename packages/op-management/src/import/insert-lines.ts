@@ -4,6 +4,7 @@ import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { keyFingerprint } from "@edge-op/shared/secrets/deployment-facts";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { sealText } from "@edge-op/shared/secrets/seal";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { factorSeal } from "@edge-op/shared/users/factors";
 import { searchSource, wordsOf } from "@edge-op/shared/users/search-words";
 import { storedSpelling } from "@edge-op/shared/users/user-addresses";
@@ -56,7 +57,7 @@ export async function insertLines(
 function insert(database: D1Database, table: Table, rows: readonly Row[]): D1PreparedStatement {
   const names = columns[table];
   const values = names.map((name) => `value ->> '${name}'`);
-  return database
+  return peopleOf(database)
     .prepare(`INSERT INTO ${table} (${names.join(", ")}) SELECT ${values.join(", ")} FROM json_each(?1)`)
     .bind(JSON.stringify(rows));
 }
@@ -64,7 +65,7 @@ function insert(database: D1Database, table: Table, rows: readonly Row[]): D1Pre
 /** Addresses that are no longer held. */
 function endHeld(database: D1Database, lines: readonly PreparedLine[], atMs: number): D1PreparedStatement {
   const keys = lines.flatMap(({ address }) => (address === undefined ? [] : [address.key]));
-  return database
+  return peopleOf(database)
     .prepare(
       "DELETE FROM user_addresses WHERE address_key IN (SELECT value FROM json_each(?1)) AND held_until_ms <= ?2",
     )
@@ -76,7 +77,7 @@ function refuseTaken(database: D1Database, lines: readonly PreparedLine[]): D1Pr
   const rows = lines.map(({ line, nameKey, address, retiredHash }) => ({
     ...{ sub: line.sub, name: nameKey ?? null, address: address?.key ?? null, hash: retiredHash },
   }));
-  return database
+  return peopleOf(database)
     .prepare(
       `UPDATE users SET claims = NULL WHERE sub IN (
          SELECT j.value ->> 'sub' FROM json_each(?1) j

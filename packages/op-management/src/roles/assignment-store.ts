@@ -3,6 +3,7 @@
 import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { isAdminScope } from "@edge-op/protocol/oauth/scope";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 
 export interface AssignmentTable {
@@ -32,7 +33,7 @@ export async function findAssignment(
   name: string,
 ): Promise<Assignment | undefined> {
   const row = await queryDatabase(() =>
-    database
+    peopleOf(database)
       .prepare(
         `SELECT ${holder} AS name, json_group_array(${value} ORDER BY ${value}) AS given FROM ${table} WHERE ${holder} = ?1 GROUP BY ${holder}`,
       )
@@ -49,7 +50,7 @@ export async function listAssignments(
   count: number,
 ): Promise<Assignment[]> {
   const { results } = await queryDatabase(() =>
-    database
+    peopleOf(database)
       .prepare(
         `SELECT ${holder} AS name, json_group_array(${value} ORDER BY ${value}) AS given FROM ${table}
           WHERE ${holder} > ?1 GROUP BY ${holder} ORDER BY ${holder} LIMIT ?2`,
@@ -66,7 +67,7 @@ export function refuseUnlessAssigned(
   { table, holder, value }: AssignmentTable,
   { name, values }: Assignment,
 ): D1PreparedStatement {
-  return database
+  return peopleOf(database)
     .prepare(
       `INSERT INTO ${table} (${holder}, ${value}) SELECT ?1, NULL
         WHERE (SELECT json_group_array(${value} ORDER BY ${value}) FROM ${table} WHERE ${holder} = ?1) <> json(?2)`,
@@ -81,8 +82,8 @@ export function replaceAssignment(
   { name, values }: Assignment,
 ): D1PreparedStatement[] {
   return [
-    database.prepare(`DELETE FROM ${table} WHERE ${holder} = ?1`).bind(name),
-    database
+    peopleOf(database).prepare(`DELETE FROM ${table} WHERE ${holder} = ?1`).bind(name),
+    peopleOf(database)
       .prepare(`INSERT INTO ${table} (${holder}, ${value}) SELECT ?1, value FROM json_each(?2)`)
       .bind(name, JSON.stringify(values)),
   ];
@@ -123,7 +124,7 @@ export function refuseHolders(database: D1Database, noun: Noun, assignment: Assi
   if (!mayGain(noun, assignment)) return [];
   const statement = `INSERT INTO role_permissions (role, permission) SELECT '', NULL
     WHERE ${isFirst[noun]} AND EXISTS (${holders[noun]})`;
-  return [database.prepare(statement).bind(assignment.name, JSON.stringify(assignment.values))];
+  return [peopleOf(database).prepare(statement).bind(assignment.name, JSON.stringify(assignment.values))];
 }
 
 const mostShown = 5;
@@ -138,7 +139,7 @@ export async function findHolders(
   const { name, values } = assignment;
   const select = `SELECT holder FROM (${holders[noun]}) WHERE ${isFirst[noun]} LIMIT ${mostShown + 1}`;
   const { results } = await queryDatabase(() =>
-    database.prepare(select).bind(name, JSON.stringify(values)).all<{ holder: string }>(),
+    peopleOf(database).prepare(select).bind(name, JSON.stringify(values)).all<{ holder: string }>(),
   );
   if (results.length === 0) return undefined;
   const shown = results.slice(0, mostShown).map(({ holder }) => holder);

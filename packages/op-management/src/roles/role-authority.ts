@@ -1,4 +1,5 @@
 import { isAdminScope } from "@edge-op/protocol/oauth/scope";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { type ActorRequest, refuseOwn, requireAuthority } from "../admin/actor.ts";
 import type { AdminCall } from "../admin/define-route.ts";
@@ -15,10 +16,11 @@ export async function requireAuthorityOverRoles(
   groups: readonly string[],
 ): Promise<void> {
   const { results } = await queryDatabase(() =>
-    context.env.DB.prepare(
-      `SELECT DISTINCT permission FROM role_permissions
+    peopleOf(context.env.DB)
+      .prepare(
+        `SELECT DISTINCT permission FROM role_permissions
         WHERE permission GLOB 'admin:*' AND role IN (${assignedRoles})`,
-    )
+      )
       .bind(JSON.stringify(roles), JSON.stringify(groups))
       .all<{ permission: string }>(),
   );
@@ -56,11 +58,13 @@ export function refuseGreaterRoles(
   roles: readonly string[],
   groups: readonly string[],
 ): D1PreparedStatement {
-  return context.env.DB.prepare(
-    `INSERT INTO role_permissions (role, permission) SELECT '', NULL WHERE EXISTS (
+  return peopleOf(context.env.DB)
+    .prepare(
+      `INSERT INTO role_permissions (role, permission) SELECT '', NULL WHERE EXISTS (
        SELECT 1 FROM role_permissions WHERE permission GLOB 'admin:*' AND permission NOT IN (SELECT value FROM json_each(?3))
           AND role IN (${assignedRoles}))`,
-  ).bind(JSON.stringify(roles), JSON.stringify(groups), JSON.stringify(actor.scope));
+    )
+    .bind(JSON.stringify(roles), JSON.stringify(groups), JSON.stringify(actor.scope));
 }
 
 /** The records that a change replaces: a user, the permissions of a role, or the roles of a group. */
@@ -92,7 +96,8 @@ export async function requireOwnPermissions(
   if (!actor.forUser) return;
   const list = (values: readonly string[] = []) => JSON.stringify(values);
   const { results } = await queryDatabase(() =>
-    context.env.DB.prepare(permissionsAfter)
+    peopleOf(context.env.DB)
+      .prepare(permissionsAfter)
       .bind(
         list(user?.roles),
         list(user?.groups),

@@ -2,6 +2,7 @@ import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { adminScopes } from "@edge-op/protocol/oauth/scope";
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { UpstreamDocument } from "@edge-op/shared/upstreams/upstream";
 import { type ActorRequest, requireAuthority } from "../admin/actor.ts";
@@ -91,7 +92,7 @@ async function requireAuthorityOverUpstream(
   if (documents.some(decidesSignIn)) return requireAuthority(actor, adminScopes);
   if (knownId === undefined) return;
   const { results } = await queryDatabase(() =>
-    context.env.DB.prepare(scopesOfConnected).bind(knownId).all<{ permission: string }>(),
+    peopleOf(context.env.DB).prepare(scopesOfConnected).bind(knownId).all<{ permission: string }>(),
   );
   requireAuthority(
     actor,

@@ -1,4 +1,5 @@
 import { isNumber, isText } from "@edge-op/protocol/encoding/stored-json";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { makeMissingWords, selectWithoutWords } from "@edge-op/shared/users/search-index";
 import { rangeOf, searchedWords } from "@edge-op/shared/users/search-words";
@@ -47,7 +48,7 @@ export async function searchUsers(
 }
 
 async function findSub(database: D1Database, sub: string) {
-  const statement = database.prepare("SELECT sub FROM users WHERE sub = ?1").bind(sub);
+  const statement = peopleOf(database).prepare("SELECT sub FROM users WHERE sub = ?1").bind(sub);
   const found = await queryDatabase(() => statement.first<{ readonly sub: string }>());
   return found === null ? [] : [{ key: found.sub, place: "" }];
 }
@@ -68,8 +69,12 @@ async function begin(database: D1Database, words: readonly string[]): Promise<Pl
   const start = (followed: number): Place => ({ followed, word: words[followed]!, sub: "" });
   if (words.length === 1) return start(0);
   const count = "SELECT count(*) AS count FROM (SELECT 1 FROM user_search WHERE word >= ?1 AND word < ?2 LIMIT ?3)";
-  const statements = words.map((word) => database.prepare(count).bind(...rangeOf(word), mostCounted));
-  const results = await queryDatabase(() => database.batch<{ readonly count: number }>(statements));
+  const statements = words.map((word) =>
+    peopleOf(database)
+      .prepare(count)
+      .bind(...rangeOf(word), mostCounted),
+  );
+  const results = await queryDatabase(() => peopleOf(database).batch<{ readonly count: number }>(statements));
   const counts = results.map((result) => result.results[0]?.count ?? 0);
   return start(counts.indexOf(Math.min(...counts)));
 }
@@ -105,12 +110,14 @@ function selectPage(
     ...others.map((_, index) => has(`?${2 * index + 6}`, `?${2 * index + 7}`)),
   ];
   const sql = `SELECT s.word, s.sub FROM (${looked} LIMIT ${mostLooked}) s WHERE ${conditions.join(" AND ")} LIMIT ${count}`;
-  return database.prepare(sql).bind(...values);
+  return peopleOf(database)
+    .prepare(sql)
+    .bind(...values);
 }
 
 /** After a short page: where the next one begins, unless the index has no more such words. */
 async function lastLooked(database: D1Database, words: readonly string[], place: Place): Promise<string | undefined> {
-  const statement = database
+  const statement = peopleOf(database)
     .prepare(`${looked.replace("WHERE", "WHERE ?1 = ?1 AND")} LIMIT 1 OFFSET ${mostLooked - 1}`)
     .bind(...rangeOf(words[place.followed]!), place.word, place.sub);
   const last = await queryDatabase(() => statement.first<Found>());

@@ -5,6 +5,7 @@ import { recordAdminEvent } from "@edge-op/shared/audit/admin-event";
 import type { ControlChange } from "@edge-op/shared/control/commit-control-change";
 import { validate } from "@edge-op/shared/http/require-valid";
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { attributeValuesSchema } from "@edge-op/shared/users/attribute-schema";
 import { type AttributeDocument, isAttributeDocument, type UserAttributes } from "@edge-op/shared/users/attributes";
@@ -208,7 +209,7 @@ function writeAll(database: D1Database, changes: readonly Change[]): D1PreparedS
        attributes = j.value ->> 'attributes', updated_at_ms = j.value ->> 'next'
        FROM json_each(?1) j WHERE users.sub = j.value ->> 'sub'`,
     ...lists,
-  ].map((sql) => database.prepare(sql).bind(text));
+  ].map((sql) => peopleOf(database).prepare(sql).bind(text));
 }
 
 async function hasOtherVersion(database: D1Database, changes: readonly Change[]): Promise<boolean> {

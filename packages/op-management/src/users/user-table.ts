@@ -1,4 +1,5 @@
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { UserAttributes } from "@edge-op/shared/users/attributes";
 import type { UserClaims } from "@edge-op/shared/users/user";
@@ -82,7 +83,7 @@ export function usernameKey(username: string): string | null {
 /** Whether another user has the name, in any spelling. */
 export async function isUsernameTaken(database: D1Database, username: string, sub: string): Promise<boolean> {
   const row = await queryDatabase(() =>
-    database
+    peopleOf(database)
       .prepare("SELECT 1 FROM users WHERE username_key = ?1 AND sub <> ?2")
       .bind(usernameKey(username), sub)
       .first(),

@@ -1,6 +1,7 @@
 import { parseJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { isText, listOf, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { EmailAddress } from "@edge-op/shared/users/user-addresses";
 import type { PersonMail } from "./find-recipient.ts";
@@ -33,7 +34,7 @@ export async function findChange(
   database: D1Database,
   { sub, atMs, evidence: { action, target, requestId } }: PersonMail,
 ): Promise<FoundPerson | undefined> {
-  const select = database
+  const select = peopleOf(database)
     .prepare(
       `SELECT EXISTS (SELECT 1 FROM admin_events WHERE target = ?2 AND at_ms >= ?3 AND action = ?4 AND request_id = ?5) AS is_committed,
          (SELECT claims FROM users WHERE sub = ?1) AS claims,

@@ -6,6 +6,7 @@ import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import type { CodeMail, PreparedNotice } from "@edge-op/shared/mail/mail-sender-rpc";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 
 /** For a person, before the addresses are known. */
@@ -112,7 +113,7 @@ export async function findHolder(
   { to: { key } }: Pick<WaitingCode, "to">,
   atMs: number,
 ): Promise<AddressHolder | "nobody" | "no response"> {
-  const select = database
+  const select = peopleOf(database)
     .prepare(
       `SELECT a.sub, coalesce(a.address, a.address_key) AS address, a.held_until_ms, u.status, u.claims ->> 'zoneinfo' AS zoneinfo FROM user_addresses a JOIN users u ON u.sub = a.sub
          WHERE a.address_key = ?1 AND coalesce(a.held_until_ms, ?2 + 1) > ?2`,

@@ -4,6 +4,7 @@ import { log } from "@edge-op/shared/runtime/log";
 import type { SessionStoreRpc } from "@edge-op/shared/sessions/session-rpc";
 import { callObject, shardStub } from "@edge-op/shared/storage/call-object";
 import { GenerationTable, loadGenerations } from "@edge-op/shared/storage/generation-table";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { parseOpaqueId } from "@edge-op/shared/storage/shard-address";
 
@@ -97,13 +98,19 @@ export class SessionEndings {
     const last = "SELECT sid FROM user_sessions WHERE sid > ?1 ORDER BY sid LIMIT 1 OFFSET ?2";
     const part = `sid > ?1 AND sid <= coalesce((${last}), (SELECT max(sid) FROM user_sessions)) AND signed_in_at_ms <= ?3`;
     const [boundary] = await queryDatabase(() =>
-      DB.batch<{ sid: string }>([
-        DB.prepare(last).bind(movedTo, movedAtOnce - 1),
-        DB.prepare(
-          `INSERT OR IGNORE INTO ending_sessions (sid, reason, ends_at_ms)
+      peopleOf(DB).batch<{ sid: string }>([
+        peopleOf(DB)
+          .prepare(last)
+          .bind(movedTo, movedAtOnce - 1),
+        peopleOf(DB)
+          .prepare(
+            `INSERT OR IGNORE INTO ending_sessions (sid, reason, ends_at_ms)
              SELECT sid, 'everything was revoked', ends_at_ms FROM user_sessions WHERE ${part}`,
-        ).bind(movedTo, movedAtOnce - 1, beforeMs),
-        DB.prepare(`DELETE FROM user_sessions WHERE ${part}`).bind(movedTo, movedAtOnce - 1, beforeMs),
+          )
+          .bind(movedTo, movedAtOnce - 1, beforeMs),
+        peopleOf(DB)
+          .prepare(`DELETE FROM user_sessions WHERE ${part}`)
+          .bind(movedTo, movedAtOnce - 1, beforeMs),
       ]),
     );
     const sid = boundary?.results[0]?.sid;
@@ -113,9 +120,9 @@ export class SessionEndings {
   }
 
   async #list(after: string, atMs: number): Promise<EndingSession[]> {
-    const select = this.#env.DB.prepare(
-      "SELECT sid, reason FROM ending_sessions WHERE sid > ?1 AND ends_at_ms > ?2 ORDER BY sid LIMIT ?3",
-    ).bind(after, atMs, sessionsAtOnce);
+    const select = peopleOf(this.#env.DB)
+      .prepare("SELECT sid, reason FROM ending_sessions WHERE sid > ?1 AND ends_at_ms > ?2 ORDER BY sid LIMIT ?3")
+      .bind(after, atMs, sessionsAtOnce);
     return (await queryDatabase(() => select.all<EndingSession>())).results;
   }
 
@@ -126,7 +133,7 @@ export class SessionEndings {
     const table = new GenerationTable((await queryDatabase(() => loadGenerations(DB))) ?? []);
     const results = await Promise.all(listed.map((session) => this.#end(table, session)));
     const ended = listed.filter((_, index) => results[index]).map(({ sid }) => sid);
-    const forget = DB.prepare("DELETE FROM ending_sessions WHERE sid IN (SELECT value FROM json_each(?1))");
+    const forget = peopleOf(DB).prepare("DELETE FROM ending_sessions WHERE sid IN (SELECT value FROM json_each(?1))");
     await queryDatabase(() => forget.bind(JSON.stringify(ended)).run());
     return listed.length - ended.length;
   }

@@ -20,6 +20,7 @@ import type {
   SessionStoreRpc,
   SessionUse,
 } from "@edge-op/shared/sessions/session-rpc";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { type AuditBindings, AuditOutbox } from "../audit/audit-outbox.ts";
 import { type GrantRevocationBindings, GrantRevocations } from "../revocation/grant-revocations.ts";
@@ -270,7 +271,9 @@ export class SessionStore
    * rows.
    */
   async #unlist(sids: readonly string[]): Promise<void> {
-    const remove = this.env.DB.prepare("DELETE FROM user_sessions WHERE sid IN (SELECT value FROM json_each(?1))");
+    const remove = peopleOf(this.env.DB).prepare(
+      "DELETE FROM user_sessions WHERE sid IN (SELECT value FROM json_each(?1))",
+    );
     try {
       await queryDatabase(() => remove.bind(JSON.stringify(sids)).run());
     } catch (error) {

@@ -1,3 +1,4 @@
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { makeMissingWords, selectWithoutWords } from "@edge-op/shared/users/search-index";
 import type { UnfinishedWork } from "../changes/unfinished-work.ts";
@@ -63,16 +64,20 @@ export async function sweepDatabase(
   const after = ledger.sweptGrantsUntil();
   const batch = [
     database.prepare(oldestChanges).bind(atMs - changeLifeMs, rows, lastAnnounced),
-    database.prepare(endedSessions).bind(atMs, rows),
-    database.prepare(endedEndings).bind(atMs, rows),
+    peopleOf(database).prepare(endedSessions).bind(atMs, rows),
+    peopleOf(database).prepare(endedEndings).bind(atMs, rows),
     database.prepare(endedCutOffs).bind(atMs, rows),
-    database.prepare(endedAddresses).bind(atMs, rows),
+    peopleOf(database).prepare(endedAddresses).bind(atMs, rows),
     database.prepare(endedInvitations).bind(atMs, rows),
-    database.prepare(endedPasswords).bind(atMs, rows),
+    peopleOf(database).prepare(endedPasswords).bind(atMs, rows),
   ];
   const part = [
-    database.prepare(lastOfPart).bind(after, readRows - 1),
-    database.prepare(endedGrants).bind(after, readRows - 1, atMs),
+    peopleOf(database)
+      .prepare(lastOfPart)
+      .bind(after, readRows - 1),
+    peopleOf(database)
+      .prepare(endedGrants)
+      .bind(after, readRows - 1, atMs),
   ];
   const [wordless, ...all] = await queryDatabase(() =>
     database.batch<{ sub: string }>([selectWithoutWords(database), ...part, ...batch]),

@@ -2,6 +2,7 @@ import { recordAdminEvent } from "@edge-op/shared/audit/admin-event";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { type MailBindings, tellPerson } from "@edge-op/shared/mail/tell-person";
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { type RetirementBindings, retireSub } from "@edge-op/shared/users/retired-subs";
 import type { UserClaims } from "@edge-op/shared/users/user";
@@ -40,9 +41,11 @@ export interface SweptUsers {
 export async function sweepLeavingUsers(context: SweepContext, passedMs: number): Promise<SweptUsers> {
   const { DB } = context.env;
   const [nearly, erased] = await queryDatabase(() =>
-    DB.batch<LeavingRow>([
-      DB.prepare(near).bind(passedMs, passedMs + noticeMs, noticeMs, leavingAtOnce),
-      DB.prepare(due).bind(passedMs, leavingAtOnce),
+    peopleOf(DB).batch<LeavingRow>([
+      peopleOf(DB)
+        .prepare(near)
+        .bind(passedMs, passedMs + noticeMs, noticeMs, leavingAtOnce),
+      peopleOf(DB).prepare(due).bind(passedMs, leavingAtOnce),
     ]),
   );
   const lists = [nearly?.results ?? [], erased?.results ?? []] as const;
@@ -68,14 +71,16 @@ async function erase(context: SweepContext, { sub, claims }: LeavingRow, passedM
   const evidence = { action: "user.delete", target: sub, actor };
   const isDue = "(SELECT 1 FROM users WHERE sub = ?1 AND deletes_at_ms <= ?2 AND status = 'active')";
   const change = (kind: string) =>
-    DB.prepare(`INSERT INTO control_changes (kind, id, at_ms) SELECT ?3, ?1, ?4 WHERE EXISTS ${isDue}`).bind(
-      ...[sub, passedMs, kind, nowMs()],
-    );
+    peopleOf(DB)
+      .prepare(`INSERT INTO control_changes (kind, id, at_ms) SELECT ?3, ?1, ?4 WHERE EXISTS ${isDue}`)
+      .bind(...[sub, passedMs, kind, nowMs()]);
   const statements = [
     change("user"),
     change("rbac"),
     await retireSub(env, sub),
-    DB.prepare("DELETE FROM users WHERE sub = ?1 AND deletes_at_ms <= ?2 AND status = 'active'").bind(sub, passedMs),
+    peopleOf(DB)
+      .prepare("DELETE FROM users WHERE sub = ?1 AND deletes_at_ms <= ?2 AND status = 'active'")
+      .bind(sub, passedMs),
     recordAdminEvent({ env, network: undefined, requestId }, evidence, { ifChanged: true }),
   ];
   const { email, locale } = known;

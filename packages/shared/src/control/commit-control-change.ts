@@ -4,6 +4,7 @@ import { cutOffKey, cutOffUntilMs, recordNewest } from "../cut-offs/cut-offs.ts"
 import type { RequestContext } from "../http/request-context.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { callObject, objectStub } from "../storage/call-object.ts";
+import { peopleOf } from "../storage/people.ts";
 import { queryDatabase } from "../storage/query-database.ts";
 import type { ControlKind } from "../storage/record-kinds.ts";
 import { controlPlaneName } from "../storage/shard-address.ts";
@@ -64,7 +65,7 @@ export async function commitControlChange(
       ? []
       : [
           recordNewest(DB, { key: cutOffKey(cutOff.kind, cutOff.id), untilMs: cutOffUntilMs(nowMs()) }),
-          DB.prepare("SELECT sid FROM ending_sessions LIMIT 1"),
+          peopleOf(DB).prepare("SELECT sid FROM ending_sessions LIMIT 1"),
         ];
   const results = await commit(DB, [...announcements, ...statements, ...records]);
   const version = lastVersion(results.slice(0, announcements.length));

@@ -6,6 +6,7 @@ import { nowMs } from "../runtime/clock.ts";
 import type { EndedSession } from "../sessions/session-rpc.ts";
 import type { SessionBindings, Sessions } from "../sessions/sessions.ts";
 import { allUserSessions, deleteUserSessions } from "../sessions/user-sessions.ts";
+import { peopleOf } from "../storage/people.ts";
 import { queryDatabase } from "../storage/query-database.ts";
 import { objectName } from "../storage/shard-address.ts";
 import { deleteConsent, emptyConsent } from "../users/consents.ts";
@@ -185,7 +186,7 @@ export async function withdrawConsent(
   // The event comes first: its condition (`hasAccess`) sees the rows.
   const events = event === undefined ? [] : [event];
   const forgotten = [deleteOfflineGrants(DB, sub, grants), deleteConsent(DB, sub, clientId)];
-  await queryDatabase(() => DB.batch([...events, ...forgotten]));
+  await queryDatabase(() => peopleOf(DB).batch([...events, ...forgotten]));
 }
 
 /** Cost: that of {@link revokeGrants}. Their rows stay. */

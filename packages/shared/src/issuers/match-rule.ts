@@ -2,6 +2,7 @@ import type { JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
 import { listAllows } from "../clients/client.ts";
 import { allowsAudience } from "../clients/token-targets.ts";
 import type { RequestContext } from "../http/request-context.ts";
+import { peopleOf } from "../storage/people.ts";
 import { queryDatabase } from "../storage/query-database.ts";
 import type { StorageBindings } from "../storage/read-through.ts";
 import type { UserDirectory } from "../users/user-directory.ts";
@@ -176,7 +177,7 @@ async function findMapped(
 ): Promise<string | undefined> {
   if (typeof value !== "string" || value === "" || value.length > longestName) return undefined;
   if (by === "sub") return value;
-  const select = context.env.DB.prepare("SELECT sub FROM users WHERE username_key = ?1");
+  const select = peopleOf(context.env.DB).prepare("SELECT sub FROM users WHERE username_key = ?1");
   const row = await queryDatabase(() => select.bind(canonicalUsername(value) ?? null).first<{ sub: string }>());
   return row?.sub;
 }

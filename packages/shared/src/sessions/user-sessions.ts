@@ -1,5 +1,6 @@
 import { isCutOffSince } from "../cut-offs/cut-offs.ts";
 import type { Place } from "../http/asker.ts";
+import { peopleOf } from "../storage/people.ts";
 import { queryDatabase } from "../storage/query-database.ts";
 import { coversAsked, type ReliedConsent } from "../users/consents.ts";
 import { insertOfflineGrant, type NewOfflineGrant } from "../users/offline-grants.ts";
@@ -17,13 +18,15 @@ export function endUserSessions(
   { reason, atMs, kept }: { readonly reason: string; readonly atMs: number; readonly kept?: string },
 ): D1PreparedStatement[] {
   return [
-    database
+    peopleOf(database)
       .prepare(
         `INSERT OR IGNORE INTO ending_sessions (sid, reason, ends_at_ms)
            SELECT sid, ?2, ends_at_ms FROM user_sessions WHERE sub = ?1 AND ends_at_ms > ?3 AND sid IS NOT ?4`,
       )
       .bind(sub, reason, atMs, kept ?? null),
-    database.prepare("DELETE FROM user_sessions WHERE sub = ?1 AND sid IS NOT ?2").bind(sub, kept ?? null),
+    peopleOf(database)
+      .prepare("DELETE FROM user_sessions WHERE sub = ?1 AND sid IS NOT ?2")
+      .bind(sub, kept ?? null),
   ];
 }
 
@@ -36,7 +39,7 @@ export function listEndingSession(
   session: { readonly sub: string; readonly sid: string; readonly version: number; readonly endsAtMs: number },
 ): D1PreparedStatement {
   const { sub, sid, version, endsAtMs } = session;
-  return database
+  return peopleOf(database)
     .prepare(
       `INSERT OR IGNORE INTO ending_sessions (sid, reason, ends_at_ms) SELECT ?3, 'ended by a change during the sign-in', ?4 WHERE ${isCutOffSince}`,
     )
@@ -85,23 +88,27 @@ export async function saveUserSession(
   const { clientId = "", asked = [] } = consent ?? {};
   const relied = [sub, clientId, JSON.stringify(asked)];
   const [insert, covered] = await queryDatabase(() =>
-    database.batch<{ is_cut_off: number }>([
-      database
+    peopleOf(database).batch<{ is_cut_off: number }>([
+      peopleOf(database)
         .prepare(
           `SELECT ${isCutOffSince} AS is_cut_off WHERE is_cut_off OR EXISTS (SELECT 1 FROM ending_sessions WHERE sid = ?3)`,
         )
         .bind(sub, version, sid),
-      database.prepare(`SELECT 1 WHERE ${coversAsked}`).bind(...relied),
+      peopleOf(database)
+        .prepare(`SELECT 1 WHERE ${coversAsked}`)
+        .bind(...relied),
       listEndingSession(database, { sub, sid, version, endsAtMs }),
-      database
+      peopleOf(database)
         .prepare(
           `INSERT OR REPLACE INTO user_sessions (sid, sub, device, signed_in_at_ms, ends_at_ms, city, country)
            SELECT ?4, ?1, ?5, ?6, ?7, ?8, ?9 WHERE ${coversAsked} AND NOT EXISTS (SELECT 1 FROM ending_sessions WHERE sid = ?4)`,
         )
         .bind(...relied, sid, device, signedInAtMs, endsAtMs, city ?? null, country ?? null),
       ...(grant === undefined ? [] : [insertOfflineGrant(database, { ...grant, sid })]),
-      database.prepare("DELETE FROM user_sessions WHERE sub = ?1 AND ends_at_ms <= ?2").bind(sub, signedInAtMs),
-      database.prepare("DELETE FROM user_grants WHERE sub = ?1 AND until_ms <= ?2").bind(sub, signedInAtMs),
+      peopleOf(database)
+        .prepare("DELETE FROM user_sessions WHERE sub = ?1 AND ends_at_ms <= ?2")
+        .bind(sub, signedInAtMs),
+      peopleOf(database).prepare("DELETE FROM user_grants WHERE sub = ?1 AND until_ms <= ?2").bind(sub, signedInAtMs),
     ]),
   );
   const [ended] = insert?.results ?? [];
@@ -112,7 +119,7 @@ export async function saveUserSession(
 /** The newest 200, for a page. What ends sessions reaches {@link allUserSessions}. */
 export async function listUserSessions(database: D1Database, sub: string, atMs: number): Promise<UserSession[]> {
   const { results } = await queryDatabase(() =>
-    database
+    peopleOf(database)
       .prepare("SELECT * FROM user_sessions WHERE sub = ?1 AND ends_at_ms > ?2 ORDER BY signed_in_at_ms DESC LIMIT 200")
       .bind(sub, atMs)
       .all<UserSessionRow>(),
@@ -127,7 +134,7 @@ export async function pageUserSessions(
   { after, count, atMs }: { readonly after: string; readonly count: number; readonly atMs: number },
 ): Promise<UserSession[]> {
   const { results } = await queryDatabase(() =>
-    database
+    peopleOf(database)
       .prepare("SELECT * FROM user_sessions WHERE sub = ?1 AND sid > ?2 AND ends_at_ms > ?3 ORDER BY sid LIMIT ?4")
       .bind(sub, after, atMs, count)
       .all<UserSessionRow>(),
@@ -153,7 +160,7 @@ export async function findUserSession(
   atMs: number,
 ): Promise<UserSession | undefined> {
   const row = await queryDatabase(() =>
-    database
+    peopleOf(database)
       .prepare("SELECT * FROM user_sessions WHERE sid = ?2 AND sub = ?1 AND ends_at_ms > ?3")
       .bind(sub, sid, atMs)
       .first<UserSessionRow>(),
@@ -174,7 +181,7 @@ function toUserSession(row: UserSessionRow): UserSession {
 
 export async function deleteUserSessions(database: D1Database, sub: string, sids: readonly string[]): Promise<void> {
   await queryDatabase(() =>
-    database
+    peopleOf(database)
       .prepare("DELETE FROM user_sessions WHERE sub = ?1 AND sid IN (SELECT value FROM json_each(?2))")
       .bind(sub, JSON.stringify(sids))
       .run(),

@@ -1,4 +1,5 @@
 import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
+import { peopleOf } from "../storage/people.ts";
 import { queryDatabase } from "../storage/query-database.ts";
 
 export interface Consent {
@@ -30,7 +31,7 @@ function toConsent(row: ConsentRow): Consent {
 
 export async function findConsent(database: D1Database, sub: string, clientId: string): Promise<Consent | undefined> {
   const row = await queryDatabase(() =>
-    database
+    peopleOf(database)
       .prepare("SELECT * FROM consents WHERE sub = ?1 AND client_id = ?2")
       .bind(sub, clientId)
       .first<ConsentRow>(),
@@ -59,7 +60,10 @@ const pageOfAccesses = selectAccesses(`client_id > ?3 AND client_id <= coalesce(
 /** The newest first. */
 export async function listConsents(database: D1Database, sub: string, atMs: number): Promise<Consent[]> {
   const { results } = await queryDatabase(() =>
-    database.prepare(`${everyAccess} ORDER BY updated_at_ms DESC, client_id`).bind(sub, atMs).all<ConsentRow>(),
+    peopleOf(database)
+      .prepare(`${everyAccess} ORDER BY updated_at_ms DESC, client_id`)
+      .bind(sub, atMs)
+      .all<ConsentRow>(),
   );
   return results.map(toConsent);
 }
@@ -71,7 +75,9 @@ export async function findAccess(
   clientId: string,
   atMs: number,
 ): Promise<Consent | undefined> {
-  const row = await queryDatabase(() => database.prepare(oneAccess).bind(sub, atMs, clientId).first<ConsentRow>());
+  const row = await queryDatabase(() =>
+    peopleOf(database).prepare(oneAccess).bind(sub, atMs, clientId).first<ConsentRow>(),
+  );
   return row === null ? undefined : toConsent(row);
 }
 
@@ -82,7 +88,10 @@ export async function pageConsents(
   { after, count, atMs }: { readonly after: string; readonly count: number; readonly atMs: number },
 ): Promise<Consent[]> {
   const { results } = await queryDatabase(() =>
-    database.prepare(`${pageOfAccesses} ORDER BY client_id LIMIT ?4`).bind(sub, atMs, after, count).all<ConsentRow>(),
+    peopleOf(database)
+      .prepare(`${pageOfAccesses} ORDER BY client_id LIMIT ?4`)
+      .bind(sub, atMs, after, count)
+      .all<ConsentRow>(),
   );
   return results.map(toConsent);
 }
@@ -100,7 +109,7 @@ export function saveConsent(
     readonly atMs: number;
   },
 ): D1PreparedStatement {
-  return database
+  return peopleOf(database)
     .prepare(
       `INSERT INTO consents (sub, client_id, allowed, given_at_ms, updated_at_ms) VALUES (?1, ?2, ?3, ?4, ?4)
          ON CONFLICT (sub, client_id) DO UPDATE SET updated_at_ms = ?4, allowed =
@@ -115,7 +124,7 @@ export function saveConsent(
 /** The first step of withdrawing a consent: it covers nothing from now on, but still exists for a retry after a failure. */
 export async function emptyConsent(database: D1Database, sub: string, clientId: string, atMs: number): Promise<void> {
   await queryDatabase(() =>
-    database
+    peopleOf(database)
       .prepare("UPDATE consents SET allowed = '[]', updated_at_ms = ?3 WHERE sub = ?1 AND client_id = ?2")
       .bind(sub, clientId, atMs)
       .run(),
@@ -144,7 +153,7 @@ export const hasAccess = `EXISTS (SELECT 1 FROM consents WHERE sub = ?3 AND clie
  * meanwhile stays.
  */
 export function deleteConsent(database: D1Database, sub: string, clientId: string): D1PreparedStatement {
-  return database
+  return peopleOf(database)
     .prepare("DELETE FROM consents WHERE sub = ?1 AND client_id = ?2 AND allowed = '[]'")
     .bind(sub, clientId);
 }

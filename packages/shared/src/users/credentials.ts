@@ -1,5 +1,6 @@
 import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { dearestHash } from "../secrets/hash-cost.ts";
+import { peopleOf } from "../storage/people.ts";
 import { queryDatabase } from "../storage/query-database.ts";
 import { allUsed, type FactorRow, type Factors, factorColumns, type TermsRow, toFactors } from "./factors.ts";
 import { hasOwnPassword } from "./identities.ts";
@@ -46,7 +47,7 @@ export async function findPassword(
   clientId?: string,
 ): Promise<{ readonly record: PasswordRecord | undefined; readonly dearestMs: number }> {
   const row = await queryDatabase(() =>
-    database
+    peopleOf(database)
       .prepare(
         `SELECT dearest.ms AS dearest_ms, found.* FROM (SELECT (${dearestHash}) AS ms) dearest LEFT JOIN (
            SELECT u.sub, u.status, p.hash, p.temporary_until_ms, c.allowed, ${factorColumns} FROM users u LEFT JOIN user_passwords p ON p.sub = u.sub
@@ -96,7 +97,7 @@ export function savePassword(
   atMs: number,
   temporaryUntilMs?: number,
 ): D1PreparedStatement {
-  return database
+  return peopleOf(database)
     .prepare(
       `INSERT INTO user_passwords (sub, hash, updated_at_ms, temporary_until_ms) VALUES (?1, ?2, ?3, ?4)
        ON CONFLICT (sub) DO UPDATE SET hash = ?2, updated_at_ms = ?3, temporary_until_ms = ?4`,
@@ -105,7 +106,7 @@ export function savePassword(
 }
 
 export function deletePassword(database: D1Database, sub: string): D1PreparedStatement {
-  return database.prepare("DELETE FROM user_passwords WHERE sub = ?1").bind(sub);
+  return peopleOf(database).prepare("DELETE FROM user_passwords WHERE sub = ?1").bind(sub);
 }
 
 /** Replaces the hash of an unchanged password, unless the password was changed concurrently. */
@@ -115,7 +116,7 @@ export async function replacePasswordHash(
   hashes: { readonly known: string; readonly renewed: string },
 ): Promise<void> {
   await queryDatabase(() =>
-    database
+    peopleOf(database)
       .prepare("UPDATE user_passwords SET hash = ?3 WHERE sub = ?1 AND hash = ?2")
       .bind(sub, hashes.known, hashes.renewed)
       .run(),
@@ -175,7 +176,7 @@ export async function findPasskey(
   clientId?: string,
 ): Promise<FoundPasskey | undefined> {
   const row = await queryDatabase(() =>
-    database
+    peopleOf(database)
       .prepare(
         `SELECT c.*, u.status, u.terms_version, s.allowed, ${onlyWayIn} AS is_only FROM webauthn_credentials c JOIN users u ON u.sub = c.sub
            LEFT JOIN consents s ON s.sub = c.sub AND s.client_id = ?2 WHERE c.credential_id = ?1`,
@@ -191,7 +192,7 @@ export async function findPasskey(
 
 export async function listPasskeys(database: D1Database, sub: string): Promise<Passkey[]> {
   const { results } = await queryDatabase(() =>
-    database
+    peopleOf(database)
       .prepare("SELECT * FROM webauthn_credentials WHERE sub = ?1 ORDER BY created_at_ms")
       .bind(sub)
       .all<PasskeyRow>(),
@@ -210,7 +211,7 @@ export function insertPasskey(database: D1Database, passkey: Passkey): D1Prepare
 }
 
 function passkeyInsertion(database: D1Database, passkey: Passkey, onConflict: string): D1PreparedStatement {
-  return database
+  return peopleOf(database)
     .prepare(
       `INSERT INTO webauthn_credentials
            (credential_id, sub, public_key, sign_count, transports, backed_up, name, created_at_ms, last_used_at_ms)
@@ -236,7 +237,7 @@ export async function recordPasskeyUse(
   use: { readonly signCount: number; readonly backedUp: boolean; readonly atMs: number },
 ): Promise<void> {
   await queryDatabase(() =>
-    database
+    peopleOf(database)
       .prepare(
         `UPDATE webauthn_credentials SET sign_count = ?2, backed_up = ?3, last_used_at_ms = ?4
           WHERE credential_id = ?1`,
@@ -252,7 +253,7 @@ export function renamePasskey(
   sub: string,
   { credentialId, name }: Pick<Passkey, "credentialId" | "name">,
 ): D1PreparedStatement {
-  return database
+  return peopleOf(database)
     .prepare("UPDATE webauthn_credentials SET name = ?3 WHERE credential_id = ?1 AND sub = ?2")
     .bind(credentialId, sub, name);
 }

@@ -1,6 +1,7 @@
 import { type EventPlace, listEvents, type ShownEvent, showEventTo } from "../audit/list-events.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { nowMs } from "../runtime/clock.ts";
+import { peopleOf } from "../storage/people.ts";
 import { queryDatabase } from "../storage/query-database.ts";
 import { personalTables, selectPersonalData, showRow } from "./personal-data.ts";
 
@@ -22,7 +23,7 @@ export async function exportPerson(
   sub: string,
 ) {
   const [tables, events] = await Promise.all([
-    queryDatabase(() => env.DB.batch<Readonly<Record<string, unknown>>>(selectPersonalData(env.DB, sub))),
+    queryDatabase(() => peopleOf(env.DB).batch<Readonly<Record<string, unknown>>>(selectPersonalData(env.DB, sub))),
     readEvents(env, sub),
   ]);
   const data = personalTables.map(({ table }, index) => [table, tables[index]!.results.map(showRow)] as const);

@@ -1,3 +1,4 @@
+import { peopleOf } from "../storage/people.ts";
 import { queryDatabase } from "../storage/query-database.ts";
 import { activeIdentities, hasOwnPassword } from "./identities.ts";
 
@@ -61,7 +62,7 @@ export function hasSecondFactor({ totp, recoveryCodes, passkeys }: Factors): boo
 
 export async function findFactors(database: D1Database, sub: string): Promise<Factors | undefined> {
   const row = await queryDatabase(() =>
-    database.prepare(`SELECT ${factorColumns} FROM users u WHERE u.sub = ?1`).bind(sub).first<FactorRow>(),
+    peopleOf(database).prepare(`SELECT ${factorColumns} FROM users u WHERE u.sub = ?1`).bind(sub).first<FactorRow>(),
   );
   return row === null ? undefined : toFactors(row);
 }
@@ -99,7 +100,7 @@ interface ListedRow {
 /** Apps and recovery codes, then passkeys; each in the order of their creation. */
 export async function listFactors(database: D1Database, sub: string): Promise<ListedFactor[]> {
   const { results } = await queryDatabase(() =>
-    database
+    peopleOf(database)
       .prepare(
         `SELECT * FROM (
            SELECT 1 AS place, factor_id AS id, 'totp' AS kind, NULL AS name, created_at_ms, last_used_at_ms, NULL AS used
@@ -142,10 +143,10 @@ export function removeFactor(
          OR ${activeIdentities} > 0)`
     : "";
   return [
-    database.prepare(`DELETE FROM ${table} WHERE sub = ?1 AND ${column} = ?2 ${isKept}`).bind(sub, id),
+    peopleOf(database).prepare(`DELETE FROM ${table} WHERE sub = ?1 AND ${column} = ?2 ${isKept}`).bind(sub, id),
     ...(event === undefined ? [] : [event]),
-    database.prepare("UPDATE users SET factor_epoch = factor_epoch + 1 WHERE sub = ?1").bind(sub),
-    database
+    peopleOf(database).prepare("UPDATE users SET factor_epoch = factor_epoch + 1 WHERE sub = ?1").bind(sub),
+    peopleOf(database)
       .prepare(
         `DELETE FROM user_recovery_codes WHERE sub = ?1 AND NOT EXISTS (SELECT 1 FROM user_totp WHERE sub = ?1)
            AND NOT EXISTS (SELECT 1 FROM webauthn_credentials WHERE sub = ?1)`,

@@ -1,4 +1,5 @@
 import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
+import { peopleOf } from "../storage/people.ts";
 import { queryDatabase } from "../storage/query-database.ts";
 
 /** **A person's connection with an upstream provider.** */
@@ -26,7 +27,7 @@ interface IdentityRow {
 /** In the order of their creation. Cost: 1 D1 call. */
 export async function listIdentities(database: D1Database, sub: string): Promise<Identity[]> {
   const { results } = await queryDatabase(() =>
-    database
+    peopleOf(database)
       .prepare(
         `SELECT upstream_id, issuer, subject, label, created_at_ms, last_used_at_ms FROM user_identities WHERE sub = ?1
           ORDER BY created_at_ms, upstream_id, issuer, subject`,
@@ -77,12 +78,12 @@ export function removeIdentity(
          OR ${activeIdentities} > EXISTS (SELECT 1 FROM upstreams WHERE upstream_id = ?2 AND status = 'active'))`
     : "";
   return [
-    database
+    peopleOf(database)
       .prepare(
         `DELETE FROM user_identities WHERE sub = ?1 AND upstream_id = ?2 AND issuer = ?3 AND subject = ?4 ${isKept}`,
       )
       .bind(sub, upstreamId, issuer, subject),
     ...(event === undefined ? [] : [event]),
-    database.prepare("UPDATE users SET factor_epoch = factor_epoch + 1 WHERE sub = ?1").bind(sub),
+    peopleOf(database).prepare("UPDATE users SET factor_epoch = factor_epoch + 1 WHERE sub = ?1").bind(sub),
   ];
 }

@@ -1,5 +1,6 @@
 import type { GrantIdentity } from "../grants/grant.ts";
 import type { RequestContext } from "../http/request-context.ts";
+import { peopleOf } from "../storage/people.ts";
 import { queryDatabase } from "../storage/query-database.ts";
 import type { ShardAddress } from "../storage/shard-address.ts";
 import { coversAsked, type ReliedConsent } from "./consents.ts";
@@ -17,7 +18,7 @@ export type GrantPlace = Pick<OfflineGrant, "clientId" | "grantId">;
 
 export async function listOfflineGrants(database: D1Database, sub: string, clientId: string): Promise<OfflineGrant[]> {
   const { results } = await queryDatabase(() =>
-    database
+    peopleOf(database)
       .prepare("SELECT * FROM user_grants WHERE sub = ?1 AND client_id = ?2")
       .bind(sub, clientId)
       .all<UserGrantRow>(),
@@ -34,7 +35,7 @@ export interface NewOfflineGrant extends OfflineGrant, ReliedConsent {
 export function insertOfflineGrant(database: D1Database, grant: NewOfflineGrant): D1PreparedStatement {
   const { sub, clientId, asked, grantId, address, untilMs, family, sid } = grant;
   const familyRegion = family?.address.region;
-  return database
+  return peopleOf(database)
     .prepare(
       `INSERT INTO user_grants SELECT ?1, ?2, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12
         WHERE ${coversAsked} AND (?13 IS NULL OR EXISTS (SELECT 1 FROM user_sessions WHERE sid = ?13))`,
@@ -68,7 +69,7 @@ export function deleteOfflineGrants(
   sub: string,
   grants: readonly GrantPlace[],
 ): D1PreparedStatement {
-  return database
+  return peopleOf(database)
     .prepare(
       `DELETE FROM user_grants WHERE sub = ?1 AND (client_id, grant_id) IN
          (SELECT value ->> 'clientId', value ->> 'grantId' FROM json_each(?2))`,
@@ -90,12 +91,12 @@ export function forgetInBackground(
 
 /** Used by a change that ends every grant of a user: none of them is listed any more. */
 export function forgetOfflineGrants(database: D1Database, sub: string): D1PreparedStatement {
-  return database.prepare("DELETE FROM user_grants WHERE sub = ?1").bind(sub);
+  return peopleOf(database).prepare("DELETE FROM user_grants WHERE sub = ?1").bind(sub);
 }
 
 /** Used after every grant of the deployment was revoked. */
 export async function forgetAllOfflineGrants(database: D1Database): Promise<void> {
-  await queryDatabase(() => database.prepare("DELETE FROM user_grants").run());
+  await queryDatabase(() => peopleOf(database).prepare("DELETE FROM user_grants").run());
 }
 
 /** The grants of a user that have not ended by themselves, in the order of their clients and ids: the key of the table. */
@@ -105,7 +106,7 @@ export async function pageOfflineGrants(
   { after, count, atMs }: { readonly after: GrantPlace; readonly count: number; readonly atMs: number },
 ): Promise<OfflineGrant[]> {
   const { results } = await queryDatabase(() =>
-    database
+    peopleOf(database)
       .prepare(
         `SELECT * FROM user_grants WHERE sub = ?1 AND (client_id, grant_id) > (?2, ?3) AND until_ms > ?4
           ORDER BY client_id, grant_id LIMIT ?5`,
@@ -123,7 +124,7 @@ export async function findOfflineGrant(
   atMs: number,
 ): Promise<OfflineGrant | undefined> {
   const row = await queryDatabase(() =>
-    database
+    peopleOf(database)
       .prepare("SELECT * FROM user_grants WHERE sub = ?1 AND grant_id = ?2 AND until_ms > ?3")
       .bind(sub, grantId, atMs)
       .first<UserGrantRow>(),

@@ -3,6 +3,8 @@
  * schema, so that no table and no column is forgotten.
  */
 
+import { peopleOf } from "../storage/people.ts";
+
 interface PersonalTable {
   readonly table: string;
   readonly exported: readonly string[];
@@ -82,7 +84,9 @@ const documents = new Set(["claims", "attributes", "transports", "allowed"]);
 /** The rows of a person, in the order of the tables. */
 export function selectPersonalData(database: D1Database, sub: string): D1PreparedStatement[] {
   return personalTables.map(({ table, exported }) =>
-    database.prepare(`SELECT ${exported.join(", ")} FROM ${table} WHERE sub = ?1`).bind(sub),
+    peopleOf(database)
+      .prepare(`SELECT ${exported.join(", ")} FROM ${table} WHERE sub = ?1`)
+      .bind(sub),
   );
 }
 

@@ -1,4 +1,5 @@
 import { listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
+import { peopleOf } from "../storage/people.ts";
 import { queryDatabase } from "../storage/query-database.ts";
 import { type SearchSource, searchSource, wordsOf } from "./search-words.ts";
 import type { UserClaims } from "./user.ts";
@@ -23,7 +24,7 @@ function makeWords(database: D1Database, rows: readonly Row[]): D1PreparedStatem
     `DELETE FROM user_search WHERE sub IN (SELECT u.sub FROM ${each})`,
     `INSERT INTO user_search (word, sub) SELECT w.value, u.sub FROM ${each}, json_each(j.value -> 'words') w`,
     `UPDATE users SET searched = search_source WHERE sub IN (SELECT u.sub FROM ${each})`,
-  ].map((sql) => database.prepare(sql).bind(text));
+  ].map((sql) => peopleOf(database).prepare(sql).bind(text));
 }
 
 interface Named {
@@ -48,7 +49,7 @@ export function makeWordsOf(database: D1Database, ...users: readonly Named[]): D
 export const wordsAtOnce = 200;
 
 export function selectWithoutWords(database: D1Database): D1PreparedStatement {
-  return database
+  return peopleOf(database)
     .prepare("SELECT search_source AS source FROM users WHERE searched IS NOT search_source ORDER BY sub LIMIT ?1")
     .bind(wordsAtOnce);
 }
@@ -69,6 +70,6 @@ export async function makeMissingWords(database: D1Database, found: D1Result | u
       text,
     );
   });
-  await queryDatabase(() => database.batch(makeWords(database, rows)));
+  await queryDatabase(() => peopleOf(database).batch(makeWords(database, rows)));
   return results.length === wordsAtOnce;
 }

@@ -1,3 +1,4 @@
+import { peopleOf } from "../storage/people.ts";
 import { queryDatabase } from "../storage/query-database.ts";
 import type { UserClaims } from "./user.ts";
 
@@ -70,7 +71,7 @@ export function verifiedAddress({ email, email_verified: isVerified }: UserClaim
 /** The row of an address, held or not. Cost: 1 D1 call. */
 async function findAddress(database: D1Database, key: string): Promise<UserAddress | undefined> {
   const row = await queryDatabase(() =>
-    database.prepare("SELECT * FROM user_addresses WHERE address_key = ?1").bind(key).first<AddressRow>(),
+    peopleOf(database).prepare("SELECT * FROM user_addresses WHERE address_key = ?1").bind(key).first<AddressRow>(),
   );
   return row === null ? undefined : toUserAddress(row);
 }
@@ -78,7 +79,7 @@ async function findAddress(database: D1Database, key: string): Promise<UserAddre
 /** The addresses of a person, held ones last. Cost: 1 D1 call. */
 export async function listAddresses(database: D1Database, sub: string): Promise<UserAddress[]> {
   const { results } = await queryDatabase(() =>
-    database
+    peopleOf(database)
       .prepare("SELECT * FROM user_addresses WHERE sub = ?1 ORDER BY held_until_ms IS NOT NULL, verified_at_ms")
       .bind(sub)
       .all<AddressRow>(),
@@ -98,8 +99,10 @@ export function insertAddress(
   atMs: number,
 ): D1PreparedStatement[] {
   return [
-    database.prepare("DELETE FROM user_addresses WHERE address_key = ?1 AND held_until_ms <= ?2").bind(key, atMs),
-    database
+    peopleOf(database)
+      .prepare("DELETE FROM user_addresses WHERE address_key = ?1 AND held_until_ms <= ?2")
+      .bind(key, atMs),
+    peopleOf(database)
       .prepare(
         `INSERT INTO user_addresses (address_key, sub, address, verified_at_ms)
            SELECT ?1, ?2, ?3, ?4 WHERE EXISTS (SELECT 1 FROM users WHERE sub = ?2)`,
@@ -115,7 +118,7 @@ export function storedSpelling({ key, address }: EmailAddress): string | null {
 
 /** Removes all addresses of a person, held ones too. */
 export function deleteAddresses(database: D1Database, sub: string): D1PreparedStatement {
-  return database.prepare("DELETE FROM user_addresses WHERE sub = ?1").bind(sub);
+  return peopleOf(database).prepare("DELETE FROM user_addresses WHERE sub = ?1").bind(sub);
 }
 
 /** Whether somebody else has or holds an address. Cost: 1 D1 call; 0 without a key. */

@@ -3,6 +3,7 @@ import { isolateMemory } from "../config/limits.ts";
 import type { ControlView } from "../control/control-view.ts";
 import { parseCutOffs, selectCutOffs } from "../cut-offs/cut-offs.ts";
 import type { RequestContext } from "../http/request-context.ts";
+import { peopleOf } from "../storage/people.ts";
 import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
 import { loadRecord, type RecordQuery } from "../storage/record-kinds.ts";
 import {
@@ -88,7 +89,7 @@ interface UserRow {
 /** Reads a user from D1. */
 export const userQuery: RecordQuery<User> = {
   statement: (database, sub) =>
-    database
+    peopleOf(database)
       .prepare(
         `SELECT sub, username, ${statusOfUser} AS status, claims, attributes, ${selectCutOffs("sub")} FROM users WHERE sub = ?1`,
       )
@@ -120,7 +121,7 @@ interface RbacRow {
 /** Roles are assigned to the user or to the user's groups; permissions are assigned to roles. */
 const rbacQuery: RecordQuery<RbacClaims> = {
   statement: (database, sub) =>
-    database
+    peopleOf(database)
       .prepare(
         `WITH held(role) AS (
          SELECT role FROM user_roles WHERE sub = ?1
@@ -156,7 +157,7 @@ export function changeDeletion(
   sub: string,
   { atMs, deletesAtMs }: { readonly atMs: number; readonly deletesAtMs: number | undefined },
 ): D1PreparedStatement {
-  return database
+  return peopleOf(database)
     .prepare(
       `UPDATE users SET deletes_at_ms = ?2, updated_at_ms = max(updated_at_ms + 1, ?3)
          WHERE sub = ?1 AND (deletes_at_ms IS NULL) <> (?2 IS NULL)`,
