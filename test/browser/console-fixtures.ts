@@ -1,6 +1,6 @@
 import type { BrowserContext, Page } from "playwright-core";
 import { totpCode, totpStep } from "../../packages/op-auth/src/factors/totp.ts";
-import { decodeBase32 } from "../../packages/protocol/src/encoding/base32.ts";
+import { decodeBase32 } from "../../packages/protocol/src/encoding/bytes.ts";
 import { type BrowserFixtures, person } from "./browser-fixtures.ts";
 
 /** The console's scopes: those of the client `console`. */

@@ -8,7 +8,7 @@ import { findFreePort } from "../../packages/edge-op/src/free-port.ts";
 import { Mailbox } from "../../packages/edge-op/src/mailbox.ts";
 import { operationCommands } from "../../packages/edge-op/src/operations/operation-commands.ts";
 import { wordedOperations } from "../../packages/edge-op/src/operations/words.ts";
-import { consoleRoutes } from "../../packages/op-console/src/console-routes.ts";
+import { consoleRoutes } from "../../packages/op-console/src/app.ts";
 import { readRepositoryFile, repositoryFiles } from "../../scripts/reference/repository-files.ts";
 import { apiDocument, CommandLine, commands } from "./fixtures/command-line.ts";
 import { type LocalProvider, startLocalProvider } from "./fixtures/local-provider.ts";
@@ -437,8 +437,7 @@ test.each([
 
 test("every list has -q; an id that begins with a dash is still one", async () => {
   const without = generated.filter(
-    ({ words, options = [] }) =>
-      options.some(({ name }) => name === "all") && !options.some(({ name }) => name === "quiet"),
+    ({ options = [] }) => options.some(({ name }) => name === "all") && !options.some(({ name }) => name === "quiet"),
   );
   expect(without.map(nameOf)).toEqual([]);
   expect((await own.run(["users", "show", "-quiet"])).code).toBe(6);

@@ -4,8 +4,7 @@ import { type LocalProvider, startLocalProvider } from "../../packages/edge-op/s
 import { Mailbox } from "../../packages/edge-op/src/mailbox.ts";
 import { AdminApi, basicAuthorization, postForm } from "../../packages/edge-op/src/provider-api.ts";
 import type { OwnEnv } from "../../packages/op-console/src/api/console-call.ts";
-import { createAppWith } from "../../packages/op-console/src/app.ts";
-import { consoleRoutes } from "../../packages/op-console/src/console-routes.ts";
+import { consoleRoutes, createAppWith } from "../../packages/op-console/src/app.ts";
 import { sessionCookie } from "../../packages/op-console/src/session/session.ts";
 import { createRequestContext } from "../../packages/shared/src/http/request-context.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { modularText } from "../../packages/edge-op/src/import/hash-text.ts";
-import { toKeycloakClient } from "../../packages/edge-op/src/import/keycloak-clients.ts";
+import { toKeycloakClient } from "../../packages/edge-op/src/import/import-clients.ts";
 import type { SourceUser } from "../../packages/edge-op/src/import/read-users.ts";
 import { runCount } from "../simulation/run-count.ts";
 import { importRecords } from "./fixtures/import-records.ts";

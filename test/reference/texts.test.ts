@@ -3,8 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import { bundleModules, modulesAtStart } from "../../packages/edge-op/src/bundle-worker.ts";
-import { findDeployedFaults, withDeployedTexts } from "../../packages/edge-op/src/texts/deployed-texts.ts";
-import { findTextFaults, type TextFile } from "../../packages/edge-op/src/texts/find-text-faults.ts";
+import {
+  findDeployedFaults,
+  findTextFaults,
+  type TextFile,
+  withDeployedTexts,
+} from "../../packages/edge-op/src/texts/deployed-texts.ts";
 import { repositoryRoot, workers } from "../../packages/edge-op/src/workers.ts";
 import { translatedLanguages } from "../../packages/shared/src/config/text-languages.ts";
 

@@ -187,7 +187,7 @@ test("no secret is in a wrangler file, and every object class is SQLite-backed",
 const bytesAtStart: Readonly<Record<WorkerName, number>> = {
   "op-state": 330_000,
   "op-token": 345_000,
-  "op-management": 283_000,
+  "op-management": 284_000,
   "op-userinfo": 232_000,
   "op-auth": 690_000,
   "op-console": 280_000,

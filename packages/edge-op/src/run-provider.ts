@@ -27,7 +27,7 @@ import { type Distances, farRegion } from "./distant-stores.ts";
 import { endRuntimesWithThisProcess } from "./end-with-parent.ts";
 import { findFreePort, isPortFree } from "./free-port.ts";
 import { IsolateProcess } from "./isolate-process.ts";
-import type { LocalHooks } from "./local-hooks.ts";
+import { type LocalHooks, withHooks } from "./local-hooks.ts";
 import type { LogLine } from "./log-line.ts";
 import { migrateDatabase } from "./migrate-database.ts";
 import { nameObjects } from "./name-objects.ts";
@@ -44,7 +44,6 @@ import {
   withStoreWorker,
 } from "./store-worker.ts";
 import { type ServePage, withDevelopmentPages } from "./with-development-pages.ts";
-import { withHooks } from "./with-hooks.ts";
 import { type Shape, stateScript, type WorkerName } from "./workers.ts";
 
 export interface LocalProviderOptions {

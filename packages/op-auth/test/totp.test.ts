@@ -1,5 +1,4 @@
-import { encodeBase32 } from "@edge-op/protocol/encoding/base32";
-import { encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
+import { encodeBase32, encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
 import { describe, expect, it } from "vitest";
 import { findRecoveryCode, makeRecoveryCodes, readRecoveryCode } from "../src/factors/recovery-codes.ts";
 import { matchTotp, otpauthUri, totpCode, totpStep } from "../src/factors/totp.ts";

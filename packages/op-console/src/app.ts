@@ -5,13 +5,51 @@ import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { type Execution, Router } from "@edge-op/shared/http/router";
 import { type EndpointHandler, type Method, serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
-import type { Callee, ConsoleEnv, OwnEnv } from "./api/console-call.ts";
-import { type CallWorker, type ConsoleCall, requestFor } from "./api/console-call.ts";
-import { consoleRoutes } from "./console-routes.ts";
+import {
+  type Callee,
+  type CallWorker,
+  type ConsoleCall,
+  type ConsoleEnv,
+  type OwnEnv,
+  requestFor,
+} from "./api/console-call.ts";
+import { auditPages } from "./audit/audit-pages.tsx";
+import { brandingPages } from "./branding/branding-page.tsx";
+import { clientPages } from "./clients/clients.ts";
+import { heldPages } from "./held-records/held-record-pages.tsx";
+import { issuerPages } from "./issuers/issuers.tsx";
+import { keyPages } from "./keys/key-pages.tsx";
+import { overviewRoutes } from "./overview/overview.tsx";
+import { refusalPages } from "./refusals/refusal-pages.tsx";
+import { resourcePages } from "./resources/resources.ts";
+import { rolePages } from "./roles/roles.ts";
 import { readConsoleBranding } from "./serve/branding.ts";
 import { signOutPath } from "./serve/define-page.tsx";
+import type { ConsoleRoute } from "./serve/route.ts";
 import { respondFailure, respondRoute, signOut } from "./serve/serve-console.tsx";
 import { callbackPath, completeSignIn } from "./session/sign-in.ts";
+import { settingsPages } from "./settings/settings-page.tsx";
+import { shardPages } from "./shards/shard-pages.tsx";
+import { startPages } from "./start/start-pages.tsx";
+import { userPages } from "./users/users.tsx";
+
+/** **Every page and change of the console.** Paths of fixed names come before those with parameters. */
+export const consoleRoutes: readonly ConsoleRoute[] = [
+  ...overviewRoutes,
+  ...startPages,
+  ...clientPages,
+  ...userPages,
+  ...rolePages,
+  ...resourcePages,
+  ...issuerPages,
+  ...keyPages,
+  ...shardPages,
+  ...heldPages,
+  ...auditPages,
+  ...refusalPages,
+  ...settingsPages,
+  ...brandingPages,
+];
 
 type Call<Env> = (worker: Callee, request: Request, env: Env, execution: Execution) => Response | Promise<Response>;
 

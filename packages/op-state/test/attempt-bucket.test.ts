@@ -1,7 +1,7 @@
 import type { AttemptLimit } from "@edge-op/shared/sessions/session-rpc";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type AttemptBucket, emptyAtMs, refund, reserveInLanes } from "../src/sessions/attempt-bucket.ts";
+import { type AttemptBucket, emptyAtMs, refund, reserveInLanes } from "../src/sessions/sign-in-attempts.ts";
 
 const limits = fc.record({ capacity: fc.integer({ min: 1, max: 50 }), drainMs: fc.integer({ min: 1, max: 60_000 }) });
 const waits = fc.array(fc.integer({ min: 0, max: 120_000 }), { maxLength: 200 });

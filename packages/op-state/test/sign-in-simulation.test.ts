@@ -7,7 +7,7 @@ import { clientAddress } from "@edge-op/shared/http/client-address";
 import { type Lane, passwordLanes, sharedLane } from "@edge-op/shared/sessions/attempts";
 import type { AttemptLane, AttemptResult } from "@edge-op/shared/sessions/session-rpc";
 import { describe, expect, it } from "vitest";
-import { type AttemptBucket, emptyAtMs, refund, reserveInLanes } from "../src/sessions/attempt-bucket.ts";
+import { type AttemptBucket, emptyAtMs, refund, reserveInLanes } from "../src/sessions/sign-in-attempts.ts";
 
 const second = 1_000;
 const minute = 60 * second;

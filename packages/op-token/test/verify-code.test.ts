@@ -1,6 +1,6 @@
 import type { AuthorizationCodePayload } from "@edge-op/shared/codes/authorization-code-rpc";
 import { describe, expect, it } from "vitest";
-import { findMismatch, type PresentedProofs, type RequestedUse, refuseUse } from "../src/issuing/verify-code.ts";
+import { findMismatch, type PresentedProofs, type RequestedUse, refuseUse } from "../src/grants/authorization-code.ts";
 
 const address = { generation: 1, region: "wnam", shard: 2 };
 const payload: AuthorizationCodePayload = {

@@ -5,18 +5,16 @@ import { reportFacts } from "@edge-op/shared/http/report-facts";
 import { type Execution, Router } from "@edge-op/shared/http/router";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import type { FrontDoorEnv } from "@edge-op/workers/env";
-import { Discovery } from "./discovery-endpoint.ts";
+import { Discovery, jwksEndpoint } from "./discovery-endpoint.ts";
 import { type CallOwner, callWorker, findOwner, forwardBy, pathOf, refuseUnknownPath } from "./forwarding.ts";
-import type { OwnPathsEnv } from "./isolate.ts";
-import { createIsolate, type FrontDoorIsolate } from "./isolate.ts";
-import { jwksEndpoint } from "./jwks-endpoint.ts";
+import { createIsolate, type FrontDoorIsolate, type OwnPathsEnv } from "./isolate.ts";
 import { PublishedKeys } from "./published-keys.ts";
 
 /**
  * **The front door**: one origin, the issuer, for Workers that are deployed separately. Its own responses are public and cacheable;
  * all other paths belong to another Worker, which decides about methods, CORS and errors. `/` and unknown paths are a page of
  * op-auth for a browser and JSON for any other client. Cost: forwarding 1 hop and no call; health 0; discovery and
- * keys see discovery-endpoint.ts and jwks-endpoint.ts.
+ * keys see discovery-endpoint.ts.
  */
 export function createApp(isolate: FrontDoorIsolate = createIsolate()) {
   return createAppWith<FrontDoorEnv>(callWorker, isolate);

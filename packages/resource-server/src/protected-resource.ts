@@ -5,9 +5,8 @@ import {
   type Scheme,
   unavailableResponse,
 } from "./challenges.ts";
-import { certificateThumbprint } from "./client-certificate.ts";
+import { encodeBase64Url } from "./digest.ts";
 import { type DpopOptions, proofAlgorithms, verifyProof } from "./dpop-proof.ts";
-import { readPresentedToken } from "./presented-token.ts";
 import {
   checkMetadata,
   describeResource,
@@ -22,6 +21,29 @@ import {
   type TokenValidation,
   type TokenValidator,
 } from "./token-validation.ts";
+
+export type Presented =
+  | { readonly kind: "token"; readonly scheme: Scheme; readonly token: string }
+  | { readonly kind: "malformed"; readonly scheme: Scheme }
+  | { readonly kind: "none" };
+
+const longestToken = 16_384;
+
+/**
+ * **The access token of a request**: only from the `Authorization` header. A token in the URL or in a form is ignored (RFC 9700 §4.3.2), and the
+ * response is that of a request without a token.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc6750#section-2.1
+ */
+export function readPresentedToken(headers: Headers): Presented {
+  const header = headers.get("Authorization");
+  const name = header === null ? undefined : /^(Bearer|DPoP)(?: |$)/i.exec(header)?.[1];
+  if (header === null || name === undefined) return { kind: "none" };
+  const scheme = name.toLowerCase() === "dpop" ? "DPoP" : "Bearer";
+  const token = /^ +([\w\-.~+/]+=*) *$/.exec(header.slice(name.length))?.[1];
+  if (token === undefined || token.length > longestToken) return { kind: "malformed", scheme };
+  return { kind: "token", scheme, token };
+}
 
 export interface ProtectedResourceOptions<Env, Props> {
   readonly resourceMetadata: ProtectedResourceMetadata;
@@ -232,4 +254,22 @@ function findFault(
 
 function hasEach(granted: readonly string[], required: readonly string[]): boolean {
   return required.every((scope) => granted.includes(scope));
+}
+
+/**
+ * **The thumbprint of the certificate with which the client opened the connection**, as Cloudflare reports it in `request.cf` (RFC 8705 §3.1);
+ * `undefined` without one. TLS has proven possession of its key; its issuer does not matter for a bound token.
+ */
+export function certificateThumbprint(request: Request): string | undefined {
+  const { cf } = request as { readonly cf?: { readonly tlsClientAuth?: Readonly<Record<string, unknown>> } };
+  const { certPresented, certRevoked, certFingerprintSHA256: fingerprint } = cf?.tlsClientAuth ?? {};
+  if (
+    certPresented !== "1" ||
+    certRevoked === "1" ||
+    typeof fingerprint !== "string" ||
+    !/^[0-9a-f]{64}$/i.test(fingerprint)
+  )
+    return undefined;
+  const bytes = fingerprint.match(/../g) ?? [];
+  return encodeBase64Url(Uint8Array.from(bytes, (byte) => Number.parseInt(byte, 16)));
 }

@@ -1,14 +1,62 @@
 import { existsSync, writeFileSync } from "node:fs";
+import { pageSettings } from "@edge-op/op-auth/runtime/deployment";
+import type { Setting } from "@edge-op/shared/config/setting";
+import { workerSettings } from "@edge-op/shared/config/settings";
 import { type Connection, connect } from "../connection/connection.ts";
 import { type Call, type Command, hasFlag, requireConsent, textOption, yesOption } from "../console/command.ts";
 import { Failure, type Outcome, usageFailure } from "../console/failure.ts";
 import { printable } from "../console/show.ts";
-import { applyChanges } from "../declared/apply-changes.ts";
-import { type ComparedSettings, compareSettings } from "../declared/compare-settings.ts";
 import { readDeclaration } from "../declared/declaration.ts";
 import type { Difference } from "../declared/find-differences.ts";
-import { type Change, makePlan } from "../declared/make-plan.ts";
+import { type Change, makePlan, remainingDifferences } from "../declared/make-plan.ts";
 import type { ApiDocument } from "../operations/api-document.ts";
+
+/** A setting that is not what is declared. */
+export interface SettingDifference {
+  readonly setting: string;
+  /** The text in force. */
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface ComparedSettings {
+  readonly settings: readonly SettingDifference[];
+  /** Declared settings that the deployment does not report: those of pages. */
+  readonly unreported: readonly string[];
+}
+
+const settings: readonly Setting[] = [...Object.values(workerSettings), ...Object.values(pageSettings)];
+
+/**
+ * **Compares declared settings with the deployment's.** They are variables of its Workers, so only `npm run deploy` changes them. Scope
+ * `admin:shards`.
+ */
+export async function compareSettings(
+  connection: Connection,
+  declared: Readonly<Record<string, string>>,
+): Promise<ComparedSettings> {
+  if (Object.keys(declared).length === 0) return { settings: [], unreported: [] };
+  const known = Object.entries(declared).map(([name, to]) => {
+    const setting = settings.find(({ variable }) => variable === name);
+    if (setting === undefined) throw usageFailure(`settings.${name}: there is no such variable of a Worker.`);
+    try {
+      setting.read(to);
+    } catch (error) {
+      throw usageFailure(`settings.${name}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+    return { name, to, fallback: setting.default };
+  });
+  const { body } = await connection.send({ method: "GET", path: "/deployment" });
+  const reported = (body["settings"] ?? {}) as Readonly<Record<string, string | null>>;
+  const isReported = ({ name }: { readonly name: string }) => Object.hasOwn(reported, name);
+  return {
+    settings: known.filter(isReported).flatMap(({ name, to, fallback }) => {
+      const from = reported[name] ?? fallback ?? "";
+      return from === to ? [] : [{ setting: name, from, to }];
+    }),
+    unreported: known.filter((each) => !isReported(each)).map(({ name }) => name),
+  };
+}
 
 const fileArgument = { name: "path", description: "A file of JSON or YAML, or a folder of them." };
 const notes = [
@@ -167,4 +215,64 @@ function line({ path: member, from, to }: Difference): string {
 
 function reversed({ path, from, to }: Difference): string {
   return line({ path, from: to, to: from ?? null });
+}
+
+export interface Applied {
+  /** Secrets of new clients, by `client_id`. They cannot be read again. */
+  readonly secrets: Readonly<Record<string, string>>;
+  /** Members that the provider stores in another form than declared, by `kind.name`. */
+  readonly remaining: Readonly<Record<string, readonly Difference[]>>;
+}
+
+/**
+ * **Makes the changes of a plan, one after the other.** Each changes only the version that the plan has read, so of two at once one is refused. It
+ * stops at the first failure, whose detail has the secrets of clients that were created before it; applying again continues. Before the first one, it
+ * reads the secrets that the changes need from environment variables.
+ */
+export async function applyChanges(
+  connection: Connection,
+  document: ApiDocument,
+  changes: readonly Change[],
+  environment: Readonly<Record<string, string | undefined>>,
+  onProgress: (change: Change) => void,
+): Promise<Applied> {
+  const secrets: Record<string, string> = {};
+  const remaining: Record<string, readonly Difference[]> = {};
+  const given = changes.map((change) => ({ ...change.request, body: withSecrets(change, environment) }));
+  for (const [made, change] of changes.entries()) {
+    const name = `${change.kind.name}.${change.name}`;
+    try {
+      const { body } = await connection.send(given[made]!);
+      if (typeof body["client_secret"] === "string") secrets[change.name] = body["client_secret"];
+      const left = change.action === "delete" ? [] : remainingDifferences(document, change, body);
+      if (left.length > 0) remaining[name] = left;
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      const advice = adviceFor(error);
+      const message = `${name}: ${error.message}\n${made} of ${changes.length} changes are made. ${advice}`;
+      throw new Failure(error.outcome, message, { ...error.detail, made, secrets }, { cause: error });
+    }
+    onProgress(change);
+  }
+  return { secrets, remaining };
+}
+
+function adviceFor({ outcome, message }: Failure): string {
+  if (outcome === "conflict") return "It was changed after it was read. Apply again to continue.";
+  if (message.includes("keep_holders")) return "Apply with --keep-holders if they shall have them.";
+  return outcome === "refused" ? "Change the declaration, and apply again to continue." : "Apply again to continue.";
+}
+
+/** The body of a request with its secrets. */
+function withSecrets(
+  { kind, name, request: { body }, secrets = {} }: Change,
+  environment: Readonly<Record<string, string | undefined>>,
+): unknown {
+  const values = Object.entries(secrets).map(([member, variable]) => {
+    const value = environment[variable];
+    if (value === undefined || value === "")
+      throw usageFailure(`${kind.name}.${name}: the environment variable ${variable} is not set. Nothing was changed.`);
+    return [member, value];
+  });
+  return values.length === 0 ? body : { ...(body as object), ...Object.fromEntries(values) };
 }

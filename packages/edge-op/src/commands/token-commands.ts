@@ -5,8 +5,7 @@ import { usageFailure } from "../console/failure.ts";
 import { printFindings } from "../console/findings.ts";
 import { readSecret, readText } from "../console/read-document.ts";
 import { showMembers } from "../console/show.ts";
-import { explainToken } from "../tokens/explain-token.ts";
-import { introspect } from "../tokens/introspect.ts";
+import { explainToken, introspect } from "../tokens/explain-token.ts";
 
 const tokenArgument = {
   name: "token",

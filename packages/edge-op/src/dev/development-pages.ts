@@ -2,8 +2,7 @@ import { createHash } from "node:crypto";
 import { type Request, Response } from "miniflare";
 import type { SentMail } from "../mailbox.ts";
 import type { Activity, SeenRefusal, SeenRequest } from "./activity.ts";
-import { lookForm, lookStyle, rememberedLook } from "./look.ts";
-import { html, Markup } from "./markup.ts";
+import { html, lookForm, lookStyle, Markup, rememberedLook } from "./look.ts";
 
 /** The content of the panel, known once the demo or the seed is registered. */
 export interface PanelContent {

@@ -1,6 +1,5 @@
 import { readBranding } from "@edge-op/pages/branding";
 import { styleSheet } from "@edge-op/pages/style-sheet";
-import { html, type Markup } from "./markup.ts";
 
 /** The settings that a person tries, and what they change. */
 const tried = {
@@ -53,4 +52,25 @@ ${problem === undefined ? [] : [html`<p role="alert">${problem}</p>`]}
 <dd><input id="${name}" name="${name}" value="${parameters.get(name) ?? ""}" placeholder="${placeholders[name] ?? "#rrggbb"}" autocomplete="off"> <code>${name}</code></dd>`,
   )}</dl><p><button>Show</button> <a href="/dev/look">Reset</a></p></form>
 <nav aria-label="Pages">${pages}</nav>`;
+}
+
+/** Text that may stand in a page as it is. */
+export class Markup {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+type Part = Markup | string | number | readonly Markup[];
+
+/** Escapes every part that is not markup itself: log lines contain values that anyone may have sent. */
+export function html(fixed: TemplateStringsArray, ...parts: readonly Part[]): Markup {
+  const texts = parts.map((part) => {
+    if (part instanceof Markup) return part.text;
+    if (typeof part === "object") return part.map(({ text }) => text).join("");
+    return String(part).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+  });
+  return new Markup(String.raw({ raw: fixed }, ...texts));
 }

@@ -1,4 +1,6 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { DemoResources } from "@edge-op/example-application/demo";
@@ -9,12 +11,10 @@ import type { Builds } from "../builds.ts";
 import { applySeed } from "../demo/apply-seed.ts";
 import type { Seed } from "../demo/seed.ts";
 import { type DevFile, seedDemo } from "../demo/seed-demo.ts";
-import { type Forwarder, forwardPort } from "../forward-port.ts";
 import { isPortFree } from "../free-port.ts";
 import { Mailbox } from "../mailbox.ts";
 import { OutdatedStateError } from "../migrate-database.ts";
 import { type LocalProvider, type LocalProviderOptions, PortTakenError, runProvider } from "../run-provider.ts";
-import { lockState, StateInUseError } from "../state-lock.ts";
 import { Activity } from "./activity.ts";
 import { type PanelContent, serveDevelopmentPage } from "./development-pages.ts";
 
@@ -178,4 +178,74 @@ export function adviceFor(
   if (error instanceof StateInUseError) return `${error.message} Stop it first; it may listen on another port.`;
   if (error instanceof OutdatedStateError) return `${error.message} Delete the state: ${anew}`;
   return undefined;
+}
+
+export interface Forwarder {
+  readonly port: number;
+  /** Ends every connection. */
+  close(): void;
+}
+
+/**
+ * **Forwards the connections of a port to another port of this machine**, unchanged: a Worker sees the `Host` that the client sent. Both ports are on
+ * `host`; `port`: 0 for a free one.
+ */
+export async function forwardPort(host: string, port: number, target: number): Promise<Forwarder> {
+  const open = new Set<Socket>();
+  const server = createServer({ noDelay: true }, (inner) => {
+    const outer = connect({ host, port: target, noDelay: true });
+    inner.pipe(outer).pipe(inner);
+    open.add(inner);
+    inner.on("error", () => outer.destroy());
+    outer.on("error", () => inner.destroy());
+    inner.on("close", () => {
+      open.delete(inner);
+      outer.destroy();
+    });
+  });
+  server.listen(port, host);
+  await once(server, "listening");
+  const close = (): void => {
+    server.close();
+    for (const socket of open) socket.destroy();
+  };
+  return { port: (server.address() as AddressInfo).port, close };
+}
+
+export class StateInUseError extends Error {
+  override readonly name = "StateInUseError";
+}
+
+/**
+ * **Allows one process per state directory**: two runtimes on the same SQLite files would corrupt them. The result unlocks the directory. The lock of
+ * a process that has ended is ignored.
+ */
+export function lockState(stateDir: string): () => void {
+  const path = join(stateDir, "process.pid");
+  mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+  for (;;) {
+    try {
+      writeFileSync(path, String(process.pid), { flag: "wx" });
+      return () => rmSync(path, { force: true });
+    } catch (error) {
+      if (!isCode(error, "EEXIST")) throw error;
+      const owner = Number(readFileSync(path, "utf8"));
+      if (owner !== process.pid && isRunning(owner)) {
+        throw new StateInUseError(`Process ${owner} is running on ${stateDir}.`);
+      }
+      rmSync(path, { force: true });
+    }
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return pid > 0 && process.kill(pid, 0);
+  } catch (error) {
+    return isCode(error, "EPERM");
+  }
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && "code" in error && error.code === code;
 }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { encodeBase32 } from "@edge-op/protocol/encoding/base32";
+import { encodeBase32 } from "@edge-op/protocol/encoding/bytes";
 import { argon2Text, pbkdf2Text, unknownHash } from "./hash-text.ts";
 import {
   addressClaims,

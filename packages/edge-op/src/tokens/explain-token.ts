@@ -1,9 +1,11 @@
 import { compactVerify, createLocalJWKSet, decodeJwt, decodeProtectedHeader, errors, type JWTPayload } from "jose";
+import { tokenIntrospection } from "openid-client";
+import { asFailure, discover } from "../connection/authorize.ts";
 import type { Connection } from "../connection/connection.ts";
+import type { Context } from "../connection/contexts.ts";
 import { Failure } from "../console/failure.ts";
 import type { Finding } from "../console/findings.ts";
 import { readPages } from "../operations/print-list.ts";
-import { introspect } from "./introspect.ts";
 import { fetchKeys, fetchProvider } from "./provider-documents.ts";
 
 /** Other servers accept as much difference between clocks. */
@@ -214,4 +216,19 @@ async function known(check: string, look: () => Promise<Finding>): Promise<Findi
     if (!(error instanceof Failure) || error.outcome === "unavailable") throw error;
     return { check, result: "unknown", text: error.message.split("\n")[0]! };
   }
+}
+
+/** **Introspects a token** as a client. @see https://www.rfc-editor.org/rfc/rfc7662 */
+export async function introspect(
+  client: Pick<Context, "issuer" | "client_id" | "client_secret" | "private_jwk">,
+  token: string,
+): Promise<Readonly<Record<string, unknown>>> {
+  if (client.client_secret === undefined && client.private_jwk === undefined) {
+    throw new Failure(
+      "noRights",
+      `${client.client_id} has no credential, so it may not introspect. Name a client: --client-id.`,
+    );
+  }
+  const config = await discover(client);
+  return asFailure(() => tokenIntrospection(config, token));
 }

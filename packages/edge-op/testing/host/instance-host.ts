@@ -3,7 +3,7 @@ import { adminClientId, adminClientRow, clientSecretStatements, writeAdminClient
 import type { Builds } from "../../src/builds.ts";
 import { applySeed, type Seeded } from "../../src/demo/apply-seed.ts";
 import type { Seed } from "../../src/demo/seed.ts";
-import { type Forwarder, forwardPort } from "../../src/forward-port.ts";
+import { type Forwarder, forwardPort } from "../../src/dev/run-development.ts";
 import type { LogLine } from "../../src/log-line.ts";
 import { Mailbox, type SentMail } from "../../src/mailbox.ts";
 import { openToAgents } from "../../src/run-provider.ts";

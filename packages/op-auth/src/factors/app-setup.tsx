@@ -1,6 +1,5 @@
 import type { Browser } from "@edge-op/pages/cookies";
-import { encodeBase32 } from "@edge-op/protocol/encoding/base32";
-import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
+import { encodeBase32, encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { tellPerson } from "@edge-op/shared/mail/tell-person";

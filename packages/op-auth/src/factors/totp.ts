@@ -4,7 +4,7 @@
  * @see https://www.rfc-editor.org/rfc/rfc6238#section-4
  */
 
-import { encodeBase32 } from "@edge-op/protocol/encoding/base32";
+import { encodeBase32 } from "@edge-op/protocol/encoding/bytes";
 import { type CodeForm, readTypedCode } from "@edge-op/protocol/encoding/typed-code";
 
 const stepMs = 30_000;

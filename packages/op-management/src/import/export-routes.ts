@@ -1,5 +1,4 @@
-import { encodeBase32 } from "@edge-op/protocol/encoding/base32";
-import { decodeBase64Url } from "@edge-op/protocol/encoding/bytes";
+import { decodeBase64Url, encodeBase32 } from "@edge-op/protocol/encoding/bytes";
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { log } from "@edge-op/shared/runtime/log";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";

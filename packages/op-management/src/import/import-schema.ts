@@ -4,8 +4,7 @@
  * @see docs/operating/import.md
  */
 
-import { decodeBase32 } from "@edge-op/protocol/encoding/base32";
-import { decodeBase64Url } from "@edge-op/protocol/encoding/bytes";
+import { decodeBase32, decodeBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { plainText } from "@edge-op/shared/http/plain-text";
 import { findCostFault } from "@edge-op/shared/secrets/hash-cost";
 import { readHash } from "@edge-op/shared/secrets/stored-hash";

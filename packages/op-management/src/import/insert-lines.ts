@@ -1,5 +1,4 @@
-import { decodeBase32 } from "@edge-op/protocol/encoding/base32";
-import { encodeBase64Url, randomBase64Url } from "@edge-op/protocol/encoding/bytes";
+import { decodeBase32, encodeBase64Url, randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { keyFingerprint } from "@edge-op/shared/secrets/deployment-facts";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";

@@ -1,8 +1,7 @@
 import { decodeBase64 } from "@edge-op/protocol/encoding/bytes";
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { decodeJwt, isTokenType, type JwtClaims, type JwtHeader } from "@edge-op/protocol/jwt/decode-claims";
-import type { KeyManagementAlgorithm } from "@edge-op/protocol/jwt/encryption-algorithms";
-import { isEncryptionKey } from "@edge-op/protocol/jwt/encryption-key";
+import { isEncryptionKey, type KeyManagementAlgorithm } from "@edge-op/protocol/jwt/encryption-algorithms";
 import {
   type IssuerAlgorithm,
   isIssuerAlgorithm,

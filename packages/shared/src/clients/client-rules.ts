@@ -6,7 +6,7 @@
  * @see https://openid.net/specs/openid-connect-registration-1_0.html#ClientMetadata
  */
 
-import { isEncryptionKey } from "@edge-op/protocol/jwt/encryption-key";
+import { isEncryptionKey } from "@edge-op/protocol/jwt/encryption-algorithms";
 import { isPublicMethod, usesKey } from "@edge-op/protocol/oauth/client-auth-methods";
 import type { FieldError, OAuthErrorCode } from "@edge-op/protocol/oauth/errors";
 import { describeGrantType, type GrantType, grantTypes } from "@edge-op/protocol/oauth/grant-types";
