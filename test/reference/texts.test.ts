@@ -25,6 +25,23 @@ const files = folders.flatMap((folder) => languagesOf(folder).map((tag) => [fold
 /** Words that a language writes as English does; a text of placeholders alone is the same everywhere. */
 const alike: Readonly<Record<string, readonly string[]>> = read("docs/adding/same-words.json");
 
+/** What a text of a language never contains: marks of another language, and in French a blank at which a line breaks before a mark. */
+const marks: Readonly<Record<string, RegExp>> = {
+  de: /["'‘”«»]/,
+  fr: /["'“”]|[^\u00a0][:;!?»]|«[^\u00a0]/,
+  es: /["'“”]|^[^¿]*\?/,
+  it: /["'«»]/,
+  "pt-BR": /["'«»]/,
+  nl: /["'“”«»]/,
+  pl: /["'‘“«»]/,
+  tr: /["'«»]/,
+  uk: /["'“”]/,
+  ja: /["'“”]|[\p{sc=Hira}\p{sc=Kana}\p{sc=Han}][,.:;?!]|[ ][、。：？」]/u,
+  ko: /["'「」、。]/,
+  "zh-Hans": /["'「」]|\p{sc=Han}[,.:;?!]|[ ][，。：？]/u,
+  ar: /["'“”,;?]/,
+};
+
 test("each language has its files, and no file is of a language that is not listed", () => {
   expect(folders.length).toBe(4);
   for (const folder of folders) {
@@ -47,6 +64,11 @@ describe.each(files)("%s, %s", (folder, tag) => {
   it("has the keys of English in the same order, and keeps the rules", () => {
     expect(Object.keys(texts)).toEqual(Object.keys(english));
     expect(findTextFaults(tag, english, texts)).toEqual([]);
+  });
+
+  it("has the marks of its language", () => {
+    const wrong = Object.entries(texts).filter(([, text]) => marks[tag]?.test(text.replaceAll(/\{\w+(, plural,)?/g, "x")));
+    expect(wrong).toEqual([]);
   });
 
   it("is translated", () => {
