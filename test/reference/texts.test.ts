@@ -67,7 +67,9 @@ describe.each(files)("%s, %s", (folder, tag) => {
   });
 
   it("has the marks of its language", () => {
-    const wrong = Object.entries(texts).filter(([, text]) => marks[tag]?.test(text.replaceAll(/\{\w+(, plural,)?/g, "x")));
+    const wrong = Object.entries(texts).filter(([, text]) =>
+      marks[tag]?.test(text.replaceAll(/\{\w+(, plural,)?/g, "x")),
+    );
     expect(wrong).toEqual([]);
   });
 

@@ -42,10 +42,12 @@ it("one scope value at two resources is shown at each, with its description", ()
 
 it("a resource is shown in the person's language, as far as it has words in it", () => {
   const [read, send] = mail.metadata.scopes;
-  const translated = { ...read!, translations: { de: "Ihre Mails lesen" } };
-  const metadata = { ...mail.metadata, translations: { de: "Post" }, scopes: [translated, send!] };
-  const shown = (language: "en" | "de") => groupAllowances(asked, [{ ...mail, metadata }, files], language).groups[1];
+  const translated = { ...read!, translations: { de: "Ihre Mails lesen", pt: "Ler seus e-mails" } };
+  const metadata = { ...mail.metadata, translations: { de: "Post", "zh-CN": "邮件" }, scopes: [translated, send!] };
+  const shown = (language: string) => groupAllowances(asked, [{ ...mail, metadata }, files], language).groups[1];
   expect(shown("de")).toMatchObject({ name: "Post", descriptions: ["Ihre Mails lesen", "Send mail"] });
+  expect(shown("zh-Hans")).toMatchObject({ name: "邮件", descriptions: ["Read your mail", "Send mail"] });
+  expect(shown("pt-BR")).toMatchObject({ name: "Mail", descriptions: ["Ler seus e-mails", "Send mail"] });
   expect(shown("en")).toMatchObject({ name: "Mail", descriptions: ["Read your mail", "Send mail"] });
 });
 

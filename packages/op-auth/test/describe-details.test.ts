@@ -7,13 +7,13 @@ import { authCatalog } from "../src/pages/messages.ts";
 
 const schema = {
   properties: {
-    to: { title: "Payee", "title#de": "Empfänger" },
+    to: { title: "Payee", "title#de": "Empfänger", "title#zh-CN": "收款人" },
     transfers: { title: "Transfer", items: { properties: { to: { title: "Payee" } } } },
   },
 };
 
 /** The lines of an object, as `label: value`. */
-async function lines(members: Readonly<Record<string, unknown>>, language: "en" | "de" = "en"): Promise<string[]> {
+async function lines(members: Readonly<Record<string, unknown>>, language = "en"): Promise<string[]> {
   const settings = readSettings({
     ISSUER: "https://op.example.com",
     AUTHORIZATION_DETAILS_TYPES: JSON.stringify({ payment: { description: "Pay", schema } }),
@@ -70,6 +70,7 @@ describe("RFC 9396 §12: every member is shown", () => {
       "Transfer 2: amount: EUR 2.00",
     ]);
     expect(await lines({ to: "Anna" }, "de")).toEqual(["Empfänger: Anna"]);
+    expect(await lines({ to: "Anna" }, "zh-Hans")).toEqual(["收款人: Anna"]);
   });
 
   it("also deeper ones, and characters that would hide others are shown as code points", async () => {

@@ -15,6 +15,11 @@ export function describeWait(language: string, seconds: number): string {
   return new Intl.NumberFormat([language], { style: "unit", unit, unitDisplay: "long" }).format(amount);
 }
 
+/** **How long ago something was**, in minutes; less than one is now. */
+export function describeAgo(language: string, minutes: number): string {
+  return new Intl.RelativeTimeFormat(language, { numeric: "auto" }).format(-minutes, minutes < 1 ? "second" : "minute");
+}
+
 export interface PersonalDates {
   /** A day. */
   date(atMs: number): string;
@@ -53,8 +58,9 @@ function findZone(name: string | undefined): string | undefined {
 function findRegion(tag: string | undefined, language: string): string | undefined {
   if (tag === undefined) return undefined;
   try {
-    const locale = new Intl.Locale(tag);
-    return locale.language === language && locale.region !== undefined ? `${language}-${locale.region}` : undefined;
+    const { language: own, region } = new Intl.Locale(tag);
+    const text = new Intl.Locale(language);
+    return own === text.language && region !== undefined ? new Intl.Locale(text, { region }).toString() : undefined;
   } catch {
     return undefined;
   }

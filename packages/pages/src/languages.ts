@@ -67,6 +67,15 @@ function writingOf(tag: string): string | undefined {
   }
 }
 
+/**
+ * **The text for a reader of a language**, of texts by language tag that a deployment, a resource or a client has written: by the lookup that chooses
+ * the language of a page. `undefined` if none is in a language that the reader has asked for.
+ */
+export function textFor<Text>(texts: Readonly<Record<string, Text>> | undefined, language: Language): Text | undefined {
+  const tag = texts && lookUp(language, Object.keys(texts));
+  return tag === undefined ? undefined : texts?.[tag];
+}
+
 const localesAtMost = 10;
 /** RFC 5646 §4.4.1. */
 const tagAtMost = 35;

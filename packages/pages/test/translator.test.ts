@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { chooseLanguage } from "../src/languages.ts";
+import { chooseLanguage, textFor } from "../src/languages.ts";
 import { createTranslator } from "../src/translator.ts";
 
 describe("chooseLanguage", () => {
@@ -21,6 +21,27 @@ describe("chooseLanguage", () => {
     ["English instead of a pseudo language, which exists in tests alone", ["en-XA", "ar-XB"], "en-XA", "en"],
   ])("RFC 4647 §3.4: the language of a page, by %s", (_, wanted, acceptLanguage, language) => {
     expect(chooseLanguage(wanted, acceptLanguage)).toBe(language);
+  });
+});
+
+describe("textFor", () => {
+  const texts = { de: "deutsch", "pt-PT": "português", "zh-CN": "简体", "zh-TW": "繁體", "en-GB": "English" };
+
+  it.each([
+    ["the tag", "de", "deutsch"],
+    ["the country of another tag", "pt-BR", "português"],
+    ["the script, not another one", "zh-Hans", "简体"],
+    ["a country of the language", "en", "English"],
+    ["no text in another language", "fr", undefined],
+    ["no member of every object", "constructor", undefined],
+  ])("RFC 4647 §3.4: of texts by language, by %s", (_, language, text) => {
+    expect(textFor(texts, language)).toBe(text);
+  });
+
+  it("finds the language alone for a tag with more, and nothing where there is nothing", () => {
+    expect(textFor({ pt: "português" }, "pt-BR")).toBe("português");
+    expect(textFor({ "not a tag": "x" }, "de")).toBeUndefined();
+    expect(textFor(undefined, "de")).toBeUndefined();
   });
 });
 

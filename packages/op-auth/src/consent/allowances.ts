@@ -1,4 +1,4 @@
-import type { Language } from "@edge-op/pages/languages";
+import { type Language, textFor } from "@edge-op/pages/languages";
 import { namesOf } from "@edge-op/protocol/encoding/json-object";
 import { rbacScopes, scopeClaims } from "@edge-op/protocol/oauth/claims";
 import { adminAudience, adminScopes } from "@edge-op/protocol/oauth/scope";
@@ -72,10 +72,10 @@ export function groupAllowances(
 /** The words of a resource for itself and its scope values, in the language if it has them. */
 function wordsOf(metadata: Resource["metadata"] | undefined, identifier: string, language: Language) {
   return {
-    name: metadata?.translations?.[language] ?? metadata?.name ?? identifier,
+    name: textFor(metadata?.translations, language) ?? metadata?.name ?? identifier,
     describe: (value: string) => {
       const scope = metadata?.scopes.find((each) => each.value === value);
-      return scope?.translations?.[language] ?? scope?.description ?? value;
+      return textFor(scope?.translations, language) ?? scope?.description ?? value;
     },
   };
 }
@@ -95,7 +95,7 @@ export function describeAllowance(
     return t("resource.scope", { resource, description: describe(value) });
   }
   const mapped = attributes.find(({ claim }) => item === `claim:${claim.name}`);
-  if (mapped !== undefined) return t("claim.other", { claim: mapped.titles?.[t.language] ?? mapped.title });
+  if (mapped !== undefined) return t("claim.other", { claim: textFor(mapped.titles, t.language) ?? mapped.title });
   if (item.startsWith("claim:")) return t("claim.other", { claim: item.slice("claim:".length).replaceAll("_", " ") });
   if (isProviderScope(item)) return t(`scope.${item}`);
   // Without a resource, these scope values have the same meaning.

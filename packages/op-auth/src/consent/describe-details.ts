@@ -1,3 +1,4 @@
+import { textFor } from "@edge-op/pages/languages";
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import type { AuthorizationDetail, AuthorizationDetails } from "@edge-op/protocol/oauth/authorization-details";
 import type { Settings } from "@edge-op/shared/config/settings";
@@ -28,7 +29,7 @@ export function describeDetails(
   return details.map((detail) => {
     const { description, schema } = authorizationTypes[detail.type] ?? {};
     return {
-      title: description?.[t.language] ?? description?.["en"] ?? t("detail.type", { type: detail.type }),
+      title: textFor(description, t.language) ?? description?.["en"] ?? t("detail.type", { type: detail.type }),
       members: describeMembers(t, detail, schema).map(({ label, value }) => ({
         label: asRead(label),
         value: asRead(value),
@@ -113,7 +114,7 @@ function amountOf({ language }: Translate, value: unknown): string | undefined {
 
 /** The `title` of the schema, as `title#de` in another language, a text of this provider, or the words of the name, capitalized like other labels. */
 function labelOf(t: Translate, name: string, schema: unknown, beginsLine: boolean): string {
-  const title = isJsonObject(schema) ? (schema[`title#${t.language}`] ?? schema["title"]) : undefined;
+  const title = isJsonObject(schema) ? (textFor(titlesOf(schema), t.language) ?? schema["title"]) : undefined;
   if (typeof title === "string") return title;
   const known = labelled.find((each) => each === name);
   if (known !== undefined) return t(`detail.${known}`);
@@ -123,6 +124,12 @@ function labelOf(t: Translate, name: string, schema: unknown, beginsLine: boolea
     .replace(/([a-z])([A-Z])(?=[a-z])/g, (_, end: string, begin: string) => `${end} ${begin.toLowerCase()}`)
     .replace(/([a-z])([A-Z])/g, "$1 $2");
   return beginsLine ? words.charAt(0).toUpperCase() + words.slice(1) : words;
+}
+
+/** By language tag. */
+function titlesOf(schema: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const titles = Object.entries(schema).filter(([name]) => name.startsWith("title#"));
+  return Object.fromEntries(titles.map(([name, title]) => [name.slice("title#".length), title]));
 }
 
 function propertyOf(schema: unknown, name: string): unknown {

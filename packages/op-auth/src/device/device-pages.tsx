@@ -1,6 +1,6 @@
 import type { Script } from "@edge-op/pages/assets";
 import { ClientMark } from "@edge-op/pages/client-mark";
-import { describePlace } from "@edge-op/pages/describe-values";
+import { describeAgo, describePlace } from "@edge-op/pages/describe-values";
 import { Layout } from "@edge-op/pages/layout";
 import { accountName, displayName, Person } from "@edge-op/pages/person";
 import { formatUserCode } from "@edge-op/shared/codes/user-code";
@@ -129,7 +129,7 @@ export function ConfirmDevicePage({
 
 function describeOrigin(t: AuthTranslator, { place, minutes }: ConfirmDeviceView): string {
   const named = describePlace(t.language, place);
-  const values = { ago: new Intl.RelativeTimeFormat(t.language, { numeric: "auto" }).format(-minutes, "minute") };
+  const values = { ago: describeAgo(t.language, minutes) };
   return named === undefined ? t("device.ago", values) : t("device.from", { ...values, place: named });
 }
 

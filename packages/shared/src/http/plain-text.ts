@@ -10,6 +10,17 @@ export function visibleText(longest: number) {
   return plainText(longest).refine(isVisibleText, "must have a visible character");
 }
 
+const mostLanguages = 20;
+
+/** A text for people in further languages, by language tag (RFC 5646), as `textFor` of the pages reads them. */
+export function textsByLanguage(longest: number) {
+  return z
+    .record(z.string().regex(/^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,2}$/, "must be a language tag"), visibleText(longest))
+    .refine((texts) => Object.keys(texts).length <= mostLanguages, `must have at most ${mostLanguages} languages`)
+    .meta({ maxProperties: mostLanguages })
+    .exactOptional();
+}
+
 export const scopeValue = z
   .string()
   .max(256)

@@ -3,7 +3,7 @@ import { rbacScopes, scopeClaims } from "@edge-op/protocol/oauth/claims";
 import { isAdminScope } from "@edge-op/protocol/oauth/scope";
 import { accessTokenTypes } from "@edge-op/protocol/oauth/token-types";
 import * as z from "zod";
-import { scopeValue, visibleText } from "../http/plain-text.ts";
+import { scopeValue, textsByLanguage, visibleText } from "../http/plain-text.ts";
 
 const mostScopes = 100;
 const mostClients = 100;
@@ -12,16 +12,6 @@ const longestId = 255;
 /** Their meaning, and the words at consent, are this provider's own. */
 const reservedScopes: readonly string[] = ["openid", "offline_access", ...Object.keys(scopeClaims), ...rbacScopes];
 
-const mostTranslations = 20;
-
-/** A text for people in further languages, by language (RFC 5646, the primary subtag). */
-const translations = (characters: number) =>
-  z
-    .record(z.string().regex(/^[a-z]{2,3}$/, "must be a language such as de"), visibleText(characters))
-    .refine((texts) => Object.keys(texts).length <= mostTranslations, `must have at most ${mostTranslations} languages`)
-    .meta({ maxProperties: mostTranslations })
-    .exactOptional();
-
 const scopeSchema = z
   .strictObject({
     value: scopeValue.refine(
@@ -29,7 +19,9 @@ const scopeSchema = z
       "is a scope value of this provider",
     ),
     description: visibleText(200).describe("As shown to users at consent."),
-    translations: translations(200).describe("The description in further languages, by language: `de`."),
+    translations: textsByLanguage(200).describe(
+      "The description in further languages, by language tag: `de`, `pt-BR`.",
+    ),
     default: z.boolean().exactOptional().describe("Granted if a request names the resource and no scope."),
   })
   .meta({ id: "ResourceScope" });
@@ -42,7 +34,7 @@ const scopeSchema = z
  */
 export const resourceMetadataSchema = z.strictObject({
   name: visibleText(100).describe("As shown to users at consent."),
-  translations: translations(100).describe("The name in further languages, by language: `de`."),
+  translations: textsByLanguage(100).describe("The name in further languages, by language tag: `de`, `pt-BR`."),
   scopes: z
     .array(scopeSchema)
     .max(mostScopes)

@@ -1,6 +1,6 @@
 import { isReservedClaim } from "@edge-op/protocol/oauth/reserved-claims";
 import * as z from "zod";
-import { has, plainText, scopeValue, visibleText, when } from "../http/plain-text.ts";
+import { has, plainText, scopeValue, textsByLanguage, visibleText, when } from "../http/plain-text.ts";
 import { claimNamePattern, claimTokens, mayReleaseClaims } from "./claim-rules.ts";
 
 /** The most characters of a text; a list has at most as many values as `mostValues`. */
@@ -55,12 +55,7 @@ const claimSchema = z
 export const attributeDocumentSchema = z.strictObject({
   type: z.enum(attributeTypes).describe("`strings`: a list of texts. It cannot be changed."),
   title: visibleText(100).describe("As shown to people at consent."),
-  titles: z
-    .record(z.string().regex(/^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,2}$/, "must be a language tag"), visibleText(100))
-    .refine((titles) => Object.keys(titles).length <= 20, "must have at most 20 languages")
-    .meta({ maxProperties: 20 })
-    .exactOptional()
-    .describe("The same in other languages, by BCP 47 tag."),
+  titles: textsByLanguage(100).describe("The same in other languages, by language tag."),
   format: z.enum(attributeFormats).exactOptional().describe("The form of a text."),
   max_length: z.int().min(1).max(longestText).exactOptional().describe("Characters of a text; 255 by default."),
   values: z.array(plainText(255)).min(1).max(mostValues).exactOptional().describe("The only texts that are allowed."),
