@@ -40,6 +40,7 @@ test("absent and empty variables have their defaults", () => {
     passwordBreach: "off",
     requestLogPercent: 10,
     auditRetentionDays: 365,
+    auditRecentDays: 7,
     auditTokensPerMinute: 60,
     signUp: "off",
     mailProvider: "off",

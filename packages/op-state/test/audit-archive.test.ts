@@ -32,7 +32,7 @@ function bucketOf(kill: Kill): R2Bucket {
   } as unknown as R2Bucket;
 }
 
-const archive = (kill: Kill = noKill()) => new AuditArchive(kill.database(AUDIT_DB), bucketOf(kill), 4);
+const archive = (kill: Kill = noKill(), most = 4) => new AuditArchive(kill.database(AUDIT_DB), bucketOf(kill), most);
 
 async function settle(nowMs: number, given = rules): Promise<void> {
   while (await archive().run(nowMs, given));
@@ -126,22 +126,23 @@ describe("sealing", () => {
 
   it("is killed before or after each step, and loses and repeats nothing", async () => {
     await writeHistory();
-    const forget = await rememberAuditDatabase();
+    const setBack = await rememberAuditDatabase();
     const counted = noKill();
-    await archive(counted).run(sealedAtMs, rules);
-    expect(counted.steps).toBeGreaterThanOrEqual(16);
+    await archive(counted, 12).run(sealedAtMs, rules);
+    // Count, read, create, inspect, open, list, release, read, and what is to be deleted.
+    expect(counted.steps).toBe(9);
     for (let at = 1; at <= counted.steps; at += 1) {
       for (const when of ["before", "after"] as const) {
-        await forget();
+        await setBack();
         await AUDIT_EXPORT.delete(await keys());
-        await archive(new Kill(at, when)).run(sealedAtMs, rules);
+        await archive(new Kill(at, when), 12).run(sealedAtMs, rules);
         expect([...(await inSegments()), ...(await inDatabase())], `${when} ${at}`).toEqual(numbers(1, 12));
-        await settle(sealedAtMs);
-        expect([await inSegments(), await inDatabase(), (await keys()).length]).toEqual([numbers(1, 12), [], 5]);
-        expect((await verifyAll()).broken).toBeUndefined();
+        await archive(noKill(), 12).run(sealedAtMs, rules);
+        expect([await inSegments(), await inDatabase(), (await keys()).length]).toEqual([numbers(1, 12), [], 2]);
       }
     }
-  });
+    expect((await verifyAll()).broken).toBeUndefined();
+  }, 120_000);
 
   it("two sealers at once seal each event once", async () => {
     await writeHistory();
@@ -188,7 +189,7 @@ describe("retention in the archive", () => {
   it("deletes whole segments from the oldest on, and the manifest of a day without any; a kill repeats it", async () => {
     await writeHistory();
     await settle(sealedAtMs);
-    const forget = await rememberAuditDatabase();
+    const setBack = await rememberAuditDatabase();
     const old = { ...rules, retentionDays: 3 };
     for (const [at, when] of [
       [5, "before"],
@@ -198,7 +199,7 @@ describe("retention in the archive", () => {
       [7, "before"],
       [7, "after"],
     ] as const) {
-      await forget();
+      await setBack();
       await archive(new Kill(at, when)).run(start + 4.1 * day, old);
       await settle(start + 4.1 * day, old);
       expect(await inSegments()).toEqual(numbers(9, 12));
