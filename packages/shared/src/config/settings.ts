@@ -304,7 +304,7 @@ export const workerSettings = {
   jurisdiction: oneOf("JURISDICTION", jurisdictions, {
     default: "none",
     meaning:
-      "`eu`: objects and the database are created in the European Union and stay there, and nothing is copied to KV. Chosen at the first deployment, and never changed ([regions](../operating/deploy.md#regions)).",
+      "`eu`, `us`: objects and databases are created in the European Union or the United States and stay there, and nothing is copied to KV. Chosen at the first deployment, and never changed ([regions](../operating/deploy.md#regions)).",
   }),
 };
 
