@@ -183,8 +183,8 @@ function workerProject(name: string, configPath: string, workers: ReturnType<typ
       name,
       include: [`packages/${name}/test/**/*.test.ts`],
       // Passwords are really hashed, on machines that are also busy otherwise.
-      testTimeout: 30_000,
-      hookTimeout: 30_000,
+      testTimeout: 60_000,
+      hookTimeout: 60_000,
       setupFiles: ["./test/fixtures/use-fresh-deployment.ts"],
       ...oneRuntime,
     },
@@ -201,7 +201,7 @@ export default defineConfig({
       {
         plugins: [cloudflareTest({ miniflare: sharedBindings() })],
         // Some tests hash passwords and sign for real, on machines that do other things too.
-        test: { name: "shared", ...oneRuntime, include: ["packages/shared/test/**/*.test.ts"], testTimeout: 30_000 },
+        test: { name: "shared", ...oneRuntime, include: ["packages/shared/test/**/*.test.ts"], testTimeout: 60_000 },
       },
       {
         plugins: [cloudflareTest({ miniflare: { compatibilityDate, compatibilityFlags } })],
@@ -209,7 +209,7 @@ export default defineConfig({
           name: "protocol",
           ...oneRuntime,
           include: ["packages/protocol/test/**/*.test.ts"],
-          testTimeout: 30_000,
+          testTimeout: 60_000,
         },
       },
       {

@@ -72,6 +72,7 @@ export const rowBytes = {
   session_grants: 460,
   spent_code: 120,
   audit_events: 620,
+  audit_segments: 4_200,
 } as const;
 
 /** The lifetime of rows in days: a refresh family (`REFRESH_TOKEN_LIFETIME`), and the maximum for a session (`SESSION_LIFETIME`). */
@@ -102,7 +103,28 @@ export function storeBytes(users: number, habits: Habits = defaultHabits): Store
   };
 }
 
-/** Days until the audit log alone fills its database. */
+/** Bytes of D1 for each user of a month, and of an event in a segment of the archive (test/reference/growth.test.ts). */
+export const bytesPerUser = 2_500;
+export const segmentBytesPerEvent = 160;
+
+const retentionDays = 365;
+const recentDays = 7;
+const eventsOfSegment = 5_000;
+const mostRecentEvents = 8_000_000;
+
+/** The bytes of an audit log with its archive, and the segments of a day: at the defaults of its settings. */
+export function auditStorage(users: number, habits: Habits = defaultHabits) {
+  const perDay = auditEventsOf(users, habits);
+  const recent = Math.min(perDay * recentDays, mostRecentEvents);
+  const segmentsPerDay = perDay === 0 ? 0 : Math.max(1, perDay / eventsOfSegment);
+  return {
+    segmentsPerDay,
+    databaseBytes: recent * rowBytes.audit_events + segmentsPerDay * retentionDays * rowBytes.audit_segments,
+    archiveBytes: (perDay * retentionDays - recent) * segmentBytesPerEvent,
+  };
+}
+
+/** Days until the audit log alone fills its database, without an archive. */
 export function auditDaysUntilFull(users: number, habits: Habits = defaultHabits): number {
   return limitBytes / (auditEventsOf(users, habits) * rowBytes.audit_events);
 }

@@ -2,11 +2,14 @@ import { controlLeaseMs, leaseTiming } from "../../packages/shared/src/config/le
 import { type MonthlyUse, meters, monthlyCost } from "./cost.ts";
 import {
   auditEventsOf,
+  auditStorage,
   authorizationsPerDay,
+  bytesPerUser,
   defaultHabits,
   type Habits,
   readsPerDay,
   revocationsPerDay,
+  storeBytes,
 } from "./habits.ts";
 import { type LeaseFleet, leaseLoad } from "./leases.ts";
 import { leaseWork, platform } from "./platform.ts";
@@ -91,8 +94,32 @@ function controlUse({ isolates, requestsPerIsolate, shards }: LeaseFleet): Parti
   };
 }
 
+/** An object and its manifest. */
+const writesPerSegment = 2;
+
+/** What the audit log with its archive is charged for. */
+function auditUse(users: number, habits: Habits): Partial<MonthlyUse> {
+  const events = auditEventsOf(users, habits) * daysPerMonth;
+  const { databaseBytes, archiveBytes, segmentsPerDay } = auditStorage(users, habits);
+  return {
+    d1RowsWritten: events * rowsPerAuditEvent,
+    queueOperations: events * 3,
+    d1ByteMonths: databaseBytes,
+    r2ByteMonths: archiveBytes,
+    r2Writes: segmentsPerDay * daysPerMonth * writesPerSegment,
+    // Each object is read back, with its manifest; searches are few.
+    r2Reads: segmentsPerDay * daysPerMonth * writesPerSegment,
+  };
+}
+
+/** What is stored of users, and in objects of their sessions and grants. */
+function storageUse(users: number, habits: Habits): Partial<MonthlyUse> {
+  const { refresh, session, code } = storeBytes(users, habits);
+  return { d1ByteMonths: users * bytesPerUser, objectByteMonths: refresh + session + code };
+}
+
 /** The use that requests cause directly. */
-export function requestUse(users: number, habits: Habits): MonthlyUse {
+export function requestUse(users: number, habits: Habits): Partial<MonthlyUse> & { readonly workerRequests: number } {
   const month = users * habits.dailyShare * daysPerMonth;
   const { signIns, furtherCodes, refreshes } = habits;
   const revocations = revocationsPerDay(habits);
@@ -106,8 +133,7 @@ export function requestUse(users: number, habits: Habits): MonthlyUse {
     refreshes * cpuMs.refresh +
     furtherCodes * codeWork.workerCpuMs +
     signIns * (signInWork.workerCpuMs + signInWork.passwordCpuMs);
-  const events = auditEventsOf(users, habits) * daysPerMonth;
-  return {
+  const own = {
     workerRequests: requests,
     workerCpuMs: month * cpu,
     objectRequests: writes,
@@ -117,17 +143,15 @@ export function requestUse(users: number, habits: Habits): MonthlyUse {
       month *
       (refreshes * refreshWork.rowsWritten + signIns * signInWork.rowsWritten + furtherCodes * codeWork.rowsWritten),
     d1RowsRead: month * signIns * signInWork.d1Queries * 2,
-    // An event is one row and an entry in each index for its payload; each user's session is listed.
-    d1RowsWritten: events * rowsPerAuditEvent + month * signIns * 2,
+    // Each user's session is listed.
+    d1RowsWritten: month * signIns * 2,
     // A user's claims are read through KV about once per hour and isolate that handles them.
     kvReads: month * (habits.userinfo + signIns),
     kvWrites: month,
-    queueOperations: events * 3,
-    logBytes: 0,
-    logByteMonths: 0,
     // Each request is a data point of `METRICS`.
     analyticsPoints: requests,
   };
+  return { ...plus(plus(own, auditUse(users, habits)), storageUse(users, habits)), workerRequests: requests };
 }
 
 /** Requests per active user and day. */
@@ -141,9 +165,10 @@ export interface MonthCost {
   readonly total: number;
   /** The part of the total that would not be paid without leases. */
   readonly leases: number;
-  /** Parts of the total: the CPU of password hashes; rows and messages of the audit log; data points; Workers Logs. */
+  /** Parts of the total: the CPU of password hashes; what the audit log writes, sends and stores; other storage; data points; Workers Logs. */
   readonly passwords: number;
   readonly audit: number;
+  readonly storage: number;
   readonly metrics: number;
   readonly logs: number;
 }
@@ -166,13 +191,13 @@ export function costOfMonth(users: number, settings: MonthSettings, habits: Habi
     return total - monthlyCost(plus(all, negative));
   };
   const signIns = users * habits.dailyShare * daysPerMonth * habits.signIns;
-  const auditRows = (requests.queueOperations / 3) * rowsPerAuditEvent;
   return {
     total,
     leases: without(leases),
     passwords: without({ workerCpuMs: signIns * signInWork.passwordCpuMs }),
-    audit: without({ queueOperations: requests.queueOperations, d1RowsWritten: auditRows }),
-    metrics: without({ analyticsPoints: requests.analyticsPoints }),
+    audit: without(auditUse(users, habits)),
+    storage: without(storageUse(users, habits)),
+    metrics: without({ analyticsPoints: requests.workerRequests }),
     logs: without(logs),
   };
 }

@@ -47,6 +47,8 @@ export const leaseWork = {
  * @see https://developers.cloudflare.com/queues/platform/pricing/
  * @see https://developers.cloudflare.com/observability/pricing/ (from 1 December 2026; until then $0.60 per million log events beyond 20 million)
  * @see https://developers.cloudflare.com/analytics/analytics-engine/pricing/
+ * @see https://developers.cloudflare.com/d1/platform/pricing/
+ * @see https://developers.cloudflare.com/r2/pricing/
  */
 export const prices = {
   planPerMonth: 5,
@@ -67,6 +69,13 @@ export const prices = {
   logBytes: { included: 50e9, perMillion: 0.25e-3 },
   /** $0.10 per GB and month; lines are kept for seven days. */
   logByteMonths: { included: 12e9, perMillion: 0.1e-3 },
+  /** Bytes stored for a month: $0.75 per GB of D1, $0.20 of objects, $0.015 of R2. */
+  d1ByteMonths: { included: 5e9, perMillion: 0.75e-3 },
+  objectByteMonths: { included: 5e9, perMillion: 0.2e-3 },
+  r2ByteMonths: { included: 10e9, perMillion: 0.015e-3 },
+  /** Class A and class B. */
+  r2Writes: { included: 1e6, perMillion: 4.5 },
+  r2Reads: { included: 10e6, perMillion: 0.36 },
   /** Data points of `METRICS`. */
   analyticsPoints: { included: 10e6, perMillion: 0.25 },
 } as const;

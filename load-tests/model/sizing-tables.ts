@@ -1,7 +1,7 @@
 /** **The calculated tables of settings and cost.** */
 
 import { count, table } from "../lib/format.ts";
-import { auditDaysUntilFull } from "./habits.ts";
+import { auditDaysUntilFull, defaultHabits } from "./habits.ts";
 import { costOfMonth, type MonthSettings } from "./month.ts";
 import type { Tables } from "./pages.ts";
 import { sizeFor } from "./sizing.ts";
@@ -18,6 +18,7 @@ function sizing(): string {
   ].map(([users, isolates]) => {
     const { peak, settings, refreshShards, sessionShards, cost, busiestObject } = sizeFor(users!, isolates!);
     const relays = settings.relaysPerRegion * settings.regions;
+    const verifying = sizeFor(users!, isolates!, { ...defaultHabits, introspections: 0 });
     return [
       count(users!),
       count(isolates!),
@@ -28,9 +29,11 @@ function sizing(): string {
       relays === 0 ? "none" : count(relays),
       count(busiestObject),
       dollars(cost.total),
+      dollars(verifying.cost.total),
       dollars(cost.leases),
       dollars(cost.passwords),
       dollars(cost.audit),
+      dollars(cost.storage),
       dollars(cost.metrics),
       days(auditDaysUntilFull(users!)),
     ];
@@ -46,11 +49,13 @@ function sizing(): string {
       "relays",
       "busiest object, calls/s",
       "a month",
+      "APIs verify tokens themselves",
       "leases",
       "passwords",
       "audit log",
+      "other storage",
       "metrics",
-      "`AUDIT_DB` is full after, days",
+      "`AUDIT_DB` without an archive is full after, days",
     ],
     rows,
   );

@@ -180,11 +180,20 @@ describe("cost", () => {
     expect(total).toBeCloseTo(5 + 2.537 * (0.3 + 0.25) + (12.977 + 1.0368 + 0.324) * 0.15 + 7.829 * 0.4, 5);
   });
 
-  test("a million users: 335.71 dollars for the audit log, which fills its database in 10.78 days, and 310.93 for data points", () => {
-    const { audit, metrics } = costOfMonth(1_000_000, { ...direct, isolates: 100 });
+  test("a million users: 339.03 dollars for the audit log, which without an archive fills its database in 10.78 days, and 310.93 for data points", () => {
+    const { audit, storage, metrics } = costOfMonth(1_000_000, { ...direct, isolates: 100 });
     // 300,000 × 4.7 events, and no more than 86,400 tokens: 1,496,400 a day, 44.892 million a month. Three queue operations each, one
     // million included, at 0.40; seven rows each, at 1.00, and 2 of each of 9 million sign-ins: 50 million are included, of which those use 18.
-    expect(audit).toBeCloseTo((3 * 44.892 - 1) * 0.4 + (7 * 44.892 + 18 - 50), 5);
+    // Stored: 8 million recent events of 620 bytes and a year of 299.28 segments a day of 4,200, beside 2.5 GB of users, of which 5 GB are
+    // included; in R2, 10 GB are.
+    const stored = 8 * 0.62 + (299.28 * 365 * 4_200) / 1e9;
+    const archived = (1.4964 * 365 - 8) * 0.16 - 10;
+    expect(audit).toBeCloseTo(
+      (3 * 44.892 - 1) * 0.4 + (7 * 44.892 + 18 - 50) + (stored + 2.5 - 5) * 0.75 + archived * 0.015,
+      5,
+    );
+    // 12.09 GB of refresh families, 5.28 of sessions and 0.07 of codes, of which 5 GB are included.
+    expect(storage).toBeCloseTo(2.5 * 0.75 + (12.09 + 5.2788 + 0.072 - 5) * 0.2, 3);
     // 9 million days of users with 139.3 requests.
     expect(metrics).toBeCloseTo((1253.7 - 10) * 0.25, 5);
     // 1,496,400 × 620 bytes = 0.928 GB a day.
@@ -207,8 +216,8 @@ describe("cost", () => {
 
   test("the parts of a cost are within the total", () => {
     for (const users of [10_000, 1_000_000]) {
-      const { total, leases, passwords, audit, metrics, logs } = sizeFor(users, 100).cost;
-      expect(leases + passwords + audit + metrics + logs).toBeLessThan(total);
+      const { total, leases, passwords, audit, storage, metrics, logs } = sizeFor(users, 100).cost;
+      expect(leases + passwords + audit + storage + metrics + logs).toBeLessThan(total);
     }
   });
 

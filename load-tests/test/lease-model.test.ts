@@ -248,6 +248,35 @@ describe("pages", () => {
     expect(read("deploy.md")).toContain(`about ${cost} a month for 10,000 users`);
   });
 
+  test("the tables about sizing agree with each other", () => {
+    const page = readFileSync(join(loadTestsRoot, "..", "docs", "operating", "sizing.md"), "utf8");
+    const rowsOf = (name: string) => {
+      const lines = readTable(page, name)!
+        .split("\n")
+        .filter((_, index) => index !== 1);
+      const [names = [], ...rows] = lines.map((line) => line.slice(2, -2).split(" | "));
+      return rows.map((cells) => Object.fromEntries(cells.map((cell, index) => [names[index]!, cell])));
+    };
+    const sizes = rowsOf("sizing");
+    const dollarsOf = (text = "") => Number(/^\$([\d,.]+)/.exec(text)?.[1]?.replaceAll(",", ""));
+    let compared = 0;
+    for (const { "users a month": users, isolates, leases, "a month": cost, ...others } of sizes) {
+      expect(dollarsOf(others["APIs verify tokens themselves"])).toBeLessThan(dollarsOf(cost));
+      const byIsolates = rowsOf("lease-cost").find((row) => row["isolates"] === isolates);
+      const same = byIsolates?.[`${users} users a month`];
+      if (same !== undefined) {
+        expect(dollarsOf(same), `leases of ${users}`).toBe(dollarsOf(leases));
+        compared += 1;
+      }
+      // Simulated days, with fixed settings instead of those that the first table recommends.
+      for (const day of rowsOf("rest").filter((row) => row["users a month"] === users)) {
+        expect(Math.abs(dollarsOf(day["a month"]) / dollarsOf(cost) - 1), `a month of ${users}`).toBeLessThan(0.15);
+        compared += 1;
+      }
+    }
+    expect(compared).toBe(6);
+  });
+
   test("a table is written between its markers, and a missing place is an error", () => {
     const page = "a\n<!-- model: x -->\nold\n<!-- end -->\nb";
     expect(writeTables(page, { x: () => "new" })).toBe("a\n<!-- model: x -->\nnew\n<!-- end -->\nb");

@@ -24,7 +24,7 @@ const usage = `npm run deploy -- [command] [options]
   --account <id>        if the token can use several accounts
   --prefix <text>       what all names begin with; op, or op-<environment>
   --region <hint>       where objects and the database are created: wnam, enam, sam, weur, eeur, apac, oc, afr, me
-  --jurisdiction eu     objects and the database stay in the European Union
+  --jurisdiction eu     objects and databases stay in the European Union; us: in the United States
   --administrator <address>  with the first deployment: print the link by which this person becomes an administrator
   --take-over <what>    agree to what a refusal names: to replace something that exists, or to end a lock; can be repeated
   --dry-run             print the plan; no network
@@ -157,7 +157,7 @@ function fileOf(values: FileOptions): EnvironmentFile {
     ...(region === undefined ? {} : { REGION: region }),
     ...(jurisdiction === undefined
       ? {}
-      : { JURISDICTION: jurisdiction, ...(region === undefined ? { REGION: "weur" } : {}) }),
+      : { JURISDICTION: jurisdiction, ...(region === undefined && jurisdiction === "eu" ? { REGION: "weur" } : {}) }),
   };
   return {
     ...(issuer === undefined ? {} : { issuer }),

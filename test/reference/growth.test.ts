@@ -1,9 +1,18 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { auditDaysUntilFull, limitBytes, rowBytes as planned, storeBytes } from "../../load-tests/model/habits.ts";
+import {
+  auditDaysUntilFull,
+  bytesPerUser,
+  limitBytes,
+  rowBytes as planned,
+  segmentBytesPerEvent,
+  storeBytes,
+} from "../../load-tests/model/habits.ts";
 import { canonicalJson } from "../../packages/shared/src/audit/audit-event.ts";
+import { encodeSegment } from "../../packages/shared/src/audit/segment.ts";
 import { readRepositoryFile, repositoryFiles } from "../../scripts/reference/repository-files.ts";
 import { shardsOf, users } from "../growth/rates.ts";
+import { segmentOf } from "../growth/segment-events.ts";
 import { rowsAtOnce, type StoredRows, storedRows } from "../growth/stored-rows.ts";
 
 /**
@@ -242,6 +251,17 @@ describe("growth of each stored row at ten million users", () => {
     expect(proseOf("docs/operating/sizing.md")).toContain(`100 events a second fill it in ${days.toPrecision(2)} days`);
     const million = Math.floor(auditDaysUntilFull(1_000_000));
     expect(proseOf("docs/operating/audit.md")).toContain(`after ${million} days with a million users a month`);
+  });
+
+  test("the model's bytes of a user in D1, and of an event in a segment", async () => {
+    const bytes = measured
+      .filter(({ stored }) => stored.where === "D1")
+      .reduce((sum, { bytesOfOne = 0 }) => sum + bytesOfOne, 0);
+    expect(bytes / users / bytesPerUser).toBeGreaterThan(0.95);
+    expect(bytes / users / bytesPerUser).toBeLessThan(1.05);
+    const segment = await encodeSegment(segmentOf(5_000));
+    expect(segment.byteLength / 5_000 / segmentBytesPerEvent).toBeGreaterThan(0.95);
+    expect(segment.byteLength / 5_000 / segmentBytesPerEvent).toBeLessThan(1.05);
   });
 
   test("ADR 27: one database suffices for four million users, all of whose rows scale with them", () => {

@@ -40,6 +40,7 @@ test("absent and empty variables have their defaults", () => {
     passwordBreach: "off",
     requestLogPercent: 10,
     auditRetentionDays: 365,
+    auditRecentDays: 7,
     auditTokensPerMinute: 60,
     signUp: "off",
     mailProvider: "off",
@@ -94,6 +95,10 @@ test("a region outside the jurisdiction is refused, and never silently replaced"
   expect(readSettings({ ...eu, REGION: "eeur" })).toMatchObject({ region: "eeur", jurisdiction: "eu" });
   expect(() => readSettings({ ...eu, REGION: "wnam" })).toThrow("REGION must be one of weur, eeur in JURISDICTION eu");
   expect(() => readSettings(eu)).toThrow("REGION must be one of weur, eeur in JURISDICTION eu");
+  const us = { ...eu, JURISDICTION: "us" };
+  expect(readSettings(us)).toMatchObject({ region: "wnam", jurisdiction: "us" });
+  expect(readSettings({ ...us, REGION: "enam" })).toMatchObject({ region: "enam" });
+  expect(() => readSettings({ ...us, REGION: "weur" })).toThrow("REGION must be one of wnam, enam in JURISDICTION us");
 });
 
 test("a session's idle time is at most its lifetime, also by default", () => {

@@ -182,6 +182,7 @@ const batches: Readonly<Record<string, string>> = {
   "op-management/src/audit/verify-log.ts": "none",
   "op-management/src/audit/write-events.ts": "none",
   "op-management/src/import/check-lines.ts": "reads what lines name",
+  "op-state/src/audit/audit-archive.ts": "none",
   "op-state/src/audit/audit-chain-watch.ts": "none",
   "op-state/src/audit/audit-retention.ts": "none",
   "op-state/src/changes/change-log.ts": "none",

@@ -1,46 +1,17 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { hashEvent, nextChainValue } from "@edge-op/op-management/audit/verify-chain";
 import { writeEvents } from "@edge-op/op-management/audit/write-events";
-import { type AuditMessage, chainStart } from "@edge-op/shared/audit/audit-event";
+import type { AuditMessage } from "@edge-op/shared/audit/audit-event";
 import type { ControlPlaneRpc } from "@edge-op/shared/control/control-plane-rpc";
 import { controlPlaneName } from "@edge-op/shared/storage/shard-address";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { AuditExport } from "../src/audit/audit-export.ts";
 import { sweepAuditLog } from "../src/audit/audit-retention.ts";
 import { ReportPace } from "../src/audit/issued-tokens.ts";
-import {
-  AUDIT_DB,
-  AUDIT_EXPORT,
-  CHALLENGE_STORE,
-  changeClients,
-  logged,
-  review,
-  start,
-} from "./fixtures/audit-fixtures.ts";
+import { AUDIT_DB, changeClients, history, logged, review, start } from "./fixtures/audit-fixtures.ts";
 
-/** Maintenance of the audit log: export and retention. */
+/** Maintenance of the audit log: retention without an archive, and what `ControlPlane` records. */
 const { CONTROL_PLANE } = env as unknown as { CONTROL_PLANE: DurableObjectNamespace<ControlPlaneRpc> };
 const day = 86_400_000;
-const hour = 3_600_000;
-
-async function history(shard: string, count: number, stepMs = 1_000): Promise<AuditMessage[]> {
-  const events: AuditMessage[] = [];
-  for (let seq = 1; seq <= count; seq += 1) {
-    const previous = events.at(-1)?.hash ?? chainStart;
-    const link = {
-      shard,
-      seq,
-      atMs: start + seq * stepMs,
-      type: "revoked",
-      payload: `{"index":${seq}}`,
-      previous,
-      floor: 0,
-    };
-    events.push({ ...link, hash: await hashEvent(link) });
-  }
-  return events;
-}
 
 const write = (events: readonly AuditMessage[]) => writeEvents(AUDIT_DB, events, start);
 
@@ -63,9 +34,9 @@ describe("retention", () => {
     const [one, two] = await Promise.all([history("code:1", 4, day), history("session:1", 4, day)]);
     for (let index = 0; index < 4; index += 1) await write([one[index]!, two[index]!]);
     const before = await review();
-    expect(await sweepAuditLog(AUDIT_DB, start + 2 * day + 1, undefined)).toBe(false);
+    expect(await sweepAuditLog(AUDIT_DB, start + 2 * day + 1)).toBe(false);
     expect(await positions()).toEqual([5, 6, 7, 8]);
-    expect(await review()).toEqual({ from: 5, to: 8, chain: before.chain, gaps: [] });
+    expect(await review()).toEqual({ store: "database", from: 5, to: 8, chain: before.chain, gaps: [] });
     await AUDIT_DB.prepare("UPDATE audit_events SET previous = zeroblob(32) WHERE position = 5").run();
     expect((await review()).broken?.position).toBe(5);
   });
@@ -73,88 +44,19 @@ describe("retention", () => {
   it("does not write an event again that it has deleted, and keeps the newest one", async () => {
     const events = await history("code:1", 3);
     await write(events);
-    await sweepAuditLog(AUDIT_DB, start + day, undefined);
+    await sweepAuditLog(AUDIT_DB, start + day);
     expect(await positions()).toEqual([3]);
     await write(events.slice(0, 2));
     expect(await positions()).toEqual([3]);
   });
 
-  it("deletes thousands in bounded steps, and nothing that was not exported", async () => {
+  it("deletes thousands in bounded steps", async () => {
     const events = await history("code:1", 600);
     for (let from = 0; from < 600; from += 100) await write(events.slice(from, from + 100));
-    expect(await sweepAuditLog(AUDIT_DB, start + day, 40)).toBe(false);
-    expect((await positions())[0]).toBe(41);
-    expect(await sweepAuditLog(AUDIT_DB, start + day, undefined)).toBe(false);
+    expect(await sweepAuditLog(AUDIT_DB, start + day)).toBe(false);
     expect(await positions()).toEqual([600]);
     expect((await review()).broken).toBeUndefined();
   });
-});
-
-describe("export", () => {
-  const inExport = (work: (exporter: AuditExport) => Promise<void>, bucket: R2Bucket | undefined = AUDIT_EXPORT) =>
-    runInDurableObject(CHALLENGE_STORE.getByName("export"), (_, ctx) =>
-      work(new AuditExport(ctx.storage, AUDIT_DB, bucket)),
-    );
-
-  async function objects(): Promise<Record<string, string[]>> {
-    const { objects: listed } = await AUDIT_EXPORT.list();
-    const read = listed.map(async ({ key }) => {
-      const text = await (await AUDIT_EXPORT.get(key))!.text();
-      return [key, text.trimEnd().split("\n")] as const;
-    });
-    return Object.fromEntries(await Promise.all(read));
-  }
-
-  it("writes a part when it is an hour old, as lines that verify on their own, with the end of the chain", () =>
-    inExport(async (exporter) => {
-      await write(await history("code:1", 3));
-      await exporter.run(start + hour, 0);
-      expect(await objects()).toEqual({});
-      await exporter.run(start + hour + 1_000, 0);
-      const [[key, lines]] = Object.entries(await objects()) as [[string, string[]]];
-      expect(key).toBe("audit/0/2030-01-01/000000000001.ndjson");
-      let chain = chainStart;
-      for (const line of lines) {
-        const { payload, chain: stored, position: _, ...event } = JSON.parse(line);
-        expect(await hashEvent({ ...event, payload: JSON.stringify(payload) })).toBe(event.hash);
-        chain = await nextChainValue(chain, event.hash);
-        expect(stored).toBe(chain);
-      }
-      expect(lines.length).toBe(3);
-      expect((await AUDIT_EXPORT.head(key))!.customMetadata).toEqual({ position: "3", chain });
-      expect(exporter.position).toBe(3);
-      await exporter.run(start + day, 0);
-      expect(Object.keys(await objects())).toEqual([key]);
-    }));
-
-  it("a crash after the object was written repeats it under the same key", () =>
-    inExport(async (exporter) => {
-      await write(await history("code:1", 2));
-      await exporter.run(start + day, 0);
-      await runInDurableObject(CHALLENGE_STORE.getByName("export"), (_, ctx) => {
-        ctx.storage.sql.exec("DELETE FROM audit_exports");
-      });
-      await write((await history("code:2", 2)).slice(0, 1));
-      await exporter.run(start + day, 0);
-      expect(Object.values(await objects()).map((lines) => lines.length)).toEqual([3]);
-    }));
-
-  it("a failing bucket is logged, and retention waits", () =>
-    inExport(
-      async (exporter) => {
-        await write(await history("code:1", 2));
-        expect(await exporter.run(start + day, 0)).toBe(false);
-        expect(exporter.position).toBe(0);
-      },
-      { put: () => Promise.reject(new Error("no bucket")) } as unknown as R2Bucket,
-    ));
-
-  it("without the binding nothing is exported, and retention does not wait", () =>
-    runInDurableObject(CHALLENGE_STORE.getByName("none"), async (_, ctx) => {
-      const exporter = new AuditExport(ctx.storage, AUDIT_DB, undefined);
-      expect(await exporter.run(start + day, 0)).toBe(false);
-      expect(exporter.position).toBeUndefined();
-    }));
 });
 
 describe("ControlPlane", () => {

@@ -22,7 +22,7 @@ export const bindings = {
   CACHE: kv("00000000000000000000000000000000"),
   AUDIT_EXPORT: r2(
     "edge-op-audit",
-    "Optional: completed parts of the audit log are written here as NDJSON before retention deletes them.",
+    "Optional: older events of the audit log are moved here, as sealed segments (docs/operating/audit.md).",
   ),
   BACKUP: r2("edge-op-backup", "Optional: a sealed backup of DB is written here every day (docs/operating/backup.md)."),
   AUDIT_QUEUE: queue("edge-op-audit"),
@@ -101,7 +101,8 @@ export const workers = {
   "op-management": {
     binds: [
       ...issuing,
-      ...["SESSION_STORE", "MAIL_SENDER", "AUDIT_DB", "MANAGEMENT_RATE_LIMIT", "FAILED_AUTHENTICATION_RATE_LIMIT"],
+      ...["SESSION_STORE", "MAIL_SENDER", "AUDIT_DB", "AUDIT_EXPORT"],
+      ...["MANAGEMENT_RATE_LIMIT", "FAILED_AUTHENTICATION_RATE_LIMIT"],
     ],
     hasSecrets: true,
     consumesAudit: true,
@@ -111,7 +112,7 @@ export const workers = {
   "op-auth": {
     binds: [
       ...issuing,
-      ...["SESSION_STORE", "MAIL_SENDER", "AUDIT_DB"],
+      ...["SESSION_STORE", "MAIL_SENDER", "AUDIT_DB", "AUDIT_EXPORT"],
       ...["CLIENT_RATE_LIMIT", "FAILED_AUTHENTICATION_RATE_LIMIT", "ADDRESS_RATE_LIMIT", "HOOKS"],
     ],
     hasSecrets: true,

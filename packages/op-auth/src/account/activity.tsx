@@ -1,11 +1,12 @@
 import { clientMark } from "@edge-op/pages/client-mark";
 import { describePlace, personalDates } from "@edge-op/pages/describe-values";
 import { respondPage } from "@edge-op/pages/respond-page";
+import { findEvents } from "@edge-op/shared/audit/find-events";
 import {
   type EventPlace,
   formatPlace,
-  listEvents,
   parsePlace,
+  placeOf,
   type ShownEvent,
   showEventTo,
 } from "@edge-op/shared/audit/list-events";
@@ -29,6 +30,7 @@ const readAtOnce = 200;
 /**
  * **`GET /account/activity`**: what happened with a person's account, newest first, from the audit log, and links to its data.
  * `before` is the place after which a page begins. Cost: 1 object call; 1 D1 call, and the clients that are not in memory.
+ * Beyond the recent days, if older events are archived: 1 more D1 call, and 8 R2 calls at most.
  */
 export function showActivity(at: PageRequest): Promise<Response> {
   return asPerson(at, async ({ user }) => {
@@ -77,10 +79,10 @@ function describeOrigin(t: AuthTranslator, { amr, device, city, country }: Shown
 
 /** `next` is where the next page begins; absent at the end. */
 async function readActivity({ context }: PageRequest, sub: string, before: EventPlace | undefined) {
-  const { rows, next } = await listEvents(context.env.AUDIT_DB, { sub, before }, readAtOnce);
+  const { rows, next } = await findEvents(context.env, { sub, before }, readAtOnce);
   const known = rows.filter(({ type }) => isShownEvent(type));
   const shown = known.slice(0, shownAtOnce);
-  const last = known.length > shownAtOnce ? shown.at(-1) : next;
+  const last = known.length > shownAtOnce ? placeOf(shown.at(-1)!) : next;
   return { events: shown.map((row) => showEventTo(sub, row)), next: last && formatPlace(last) };
 }
 

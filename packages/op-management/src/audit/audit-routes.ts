@@ -1,6 +1,10 @@
-/** **`/admin/audit`**: the audit log (ADR 35), its gaps and its verification. Reads only the audit database. Cost: 1 or 2 D1 calls. */
+/**
+ * **`/admin/audit`**: the audit log (ADR 35), its gaps and its verification. Reads only the audit database and the
+ * segments that were sealed from it. Cost: 1 or 2 D1 calls, and 8 R2 calls at most.
+ */
 
-import { listEvents, showEvent } from "@edge-op/shared/audit/list-events";
+import { findEvents } from "@edge-op/shared/audit/find-events";
+import { showEvent } from "@edge-op/shared/audit/list-events";
 import { queryAuditDatabase } from "@edge-op/shared/storage/query-database";
 import * as z from "zod";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
@@ -31,13 +35,13 @@ const list = defineRoute({
   response: {
     status: 200,
     description:
-      "A page of events. With two of `sub`, `client_id`, `actor`, `target` and `request_id` it looks at 500 events and may be short, or empty, while `next_cursor` is present.",
+      "A page of events. With two of `sub`, `client_id`, `actor`, `target` and `request_id` it looks at 500 events, and of the archive at 200 segments, and may be short, or empty, while `next_cursor` is present.",
     schema: z.strictObject({ events: z.array(eventSchema), next_cursor: nextCursor }).meta({ id: "AuditEventList" }),
   },
   async handle({ context, query }) {
     const { limit, cursor, client_id: clientId, request_id: requestId, from: fromMs, to: toMs, ...others } = query;
     const filter = { ...others, clientId, requestId, fromMs, toMs, before: readPlace(cursor) };
-    const { rows, next } = await listEvents(context.env.AUDIT_DB, filter, limit);
+    const { rows, next } = await findEvents(context.env, filter, limit);
     return { body: { events: rows.map(showEvent), ...(next && { next_cursor: writePlace(next) }) } };
   },
 });
@@ -81,6 +85,11 @@ const verify = defineRoute({
         valid: z.boolean(),
         from: z.int().describe("The first position that was verified."),
         to: z.int().describe("The last one."),
+        store: z
+          .enum(["database", "archive"])
+          .describe(
+            "Where this part of the log is: `AUDIT_DB`, or the bucket `AUDIT_EXPORT`, of which a request verifies at least one segment.",
+          ),
         chain: z.string().describe("The chain value at `to`, hex: it identifies the history up to there."),
         broken: breakSchema.optional().describe("The first break."),
         gaps: z.array(gapSchema).describe("Recorded losses within the range."),
@@ -90,19 +99,20 @@ const verify = defineRoute({
         id: "AuditVerification",
         examples: [
           {
-            ...{ valid: true, from: 1, to: 1842, gaps: [] },
+            ...{ valid: true, from: 1, to: 1842, store: "database", gaps: [] },
             chain: "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752",
           },
         ],
       }),
   },
   async handle({ context, query }) {
-    const { from, to, chain, broken, gaps, next } = await reviewLog(context.env.AUDIT_DB, query);
+    const { from, to, store, chain, broken, gaps, next } = await reviewLog(context.env, query);
     return {
       body: {
         valid: broken === undefined,
         from,
         to,
+        store,
         chain,
         ...(broken === undefined ? {} : { broken }),
         gaps: gaps.map(({ shard, fromSeq, toSeq }) => ({ shard, from_seq: fromSeq, to_seq: toSeq })),

@@ -18,6 +18,10 @@ export const eventSchema = z
     detail: z.record(z.string(), z.unknown()).describe("Depends on the type."),
     shard: z.string().describe("The object that recorded it."),
     seq: z.int().describe("Its number within the shard."),
+    segment: z
+      .string()
+      .exactOptional()
+      .describe("The object of the archive that contains it; absent: the event is in `AUDIT_DB`."),
     hash: z.string().describe("SHA-256 of the event and the previous one in its shard, hex."),
   })
   .meta({

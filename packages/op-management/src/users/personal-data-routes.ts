@@ -148,6 +148,8 @@ const cutOffDays = 367;
 const changeDays = 32;
 /** An invitation, and the day until its row is deleted. */
 const invitationDays = 8;
+/** The days of which one segment has events, and the day until it is deleted. */
+const segmentDays = 3;
 /** D1's Time Travel. */
 const timeTravelDays = 30;
 
@@ -166,10 +168,10 @@ function remaindersOf({ auditRetentionDays }: Pick<Settings, "auditRetentionDays
       days: auditRetentionDays + 1,
     },
     {
-      where: "R2: exports of the audit log",
-      what: "the same events, if the deployment exports them",
-      why: "kept as long as the operator's bucket says",
-      days: undefined,
+      where: "R2: segments of the audit log",
+      what: "the same events, if the deployment has an archive",
+      why: "the same; a segment is deleted when its newest event is",
+      days: auditRetentionDays + segmentDays,
     },
     {
       where: "D1: admin_events, control_changes",

@@ -5,17 +5,13 @@ const sweptRows = 500;
 const sweepsPerRun = 10;
 
 /**
- * **Deletes audit events that are older than the retention**, from the start of the chain, with bounded statements. In the same transaction, the last
- * deleted event of each shard and of the chain becomes an anchor, so that the rest can be verified. An event is deleted only after all earlier ones;
- * the newest one is always kept. Returns whether more is to be deleted now.
+ * **Deletes audit events that are older than the retention, in a deployment without an archive**, from the start of the chain, with bounded
+ * statements. In the same transaction, the last deleted event of each shard and of the chain becomes an anchor, so that the rest can be verified. An
+ * event is deleted only after all earlier ones; the newest one is always kept. Returns whether more is to be deleted now.
  */
-export async function sweepAuditLog(
-  database: D1Database,
-  beforeMs: number,
-  exportedPosition: number | undefined,
-): Promise<boolean> {
+export async function sweepAuditLog(database: D1Database, beforeMs: number): Promise<boolean> {
   for (let sweep = 0; sweep < sweepsPerRun; sweep += 1) {
-    const last = await lastToDelete(database, beforeMs, exportedPosition);
+    const last = await lastToDelete(database, beforeMs);
     if (last === undefined) return false;
     await queryAuditDatabase(
       () =>
@@ -41,18 +37,14 @@ export async function sweepAuditLog(
   return true;
 }
 
-async function lastToDelete(
-  database: D1Database,
-  beforeMs: number,
-  exportedPosition: number | undefined,
-): Promise<number | undefined> {
+async function lastToDelete(database: D1Database, beforeMs: number): Promise<number | undefined> {
   const select = database
     .prepare(
       `WITH oldest AS (SELECT position, at_ms FROM audit_events ORDER BY position LIMIT ?2 + 1),
          kept AS (SELECT coalesce((SELECT min(position) FROM oldest WHERE at_ms >= ?1), (SELECT max(position) FROM oldest)) AS first)
-       SELECT max(position) AS position FROM oldest WHERE position < (SELECT first FROM kept) AND position <= ?3`,
+       SELECT max(position) AS position FROM oldest WHERE position < (SELECT first FROM kept)`,
     )
-    .bind(beforeMs, sweptRows, exportedPosition ?? Number.MAX_SAFE_INTEGER);
+    .bind(beforeMs, sweptRows);
   const row = await queryAuditDatabase(() => select.first<{ position: number | null }>());
   return row?.position ?? undefined;
 }

@@ -10,8 +10,8 @@ import { nowMs } from "@edge-op/shared/runtime/clock";
 import { queryAuditDatabase } from "@edge-op/shared/storage/query-database";
 import { type AlarmTask, reportSize } from "../wake/alarm-schedule.ts";
 import { AdminEventCopier } from "./admin-event-copier.ts";
+import { AuditArchive } from "./audit-archive.ts";
 import { AuditChainWatch } from "./audit-chain-watch.ts";
-import { AuditExport } from "./audit-export.ts";
 import type { AuditBindings, AuditOutbox } from "./audit-outbox.ts";
 import { sweepAuditLog } from "./audit-retention.ts";
 import { IssuedTokens, ReportPace } from "./issued-tokens.ts";
@@ -30,7 +30,7 @@ const dayMs = 86_400_000;
 
 /**
  * **Keeps the audit log** (ADR 35), by the alarm of `ControlPlane`: copies `admin_events` into the chain, watches the end of the chain,
- * exports and applies the retention. Each task is bounded, and repeating one after a crash changes
+ * seals old events and applies the retention. Each task is bounded, and repeating one after a crash changes
  * nothing. Its events are in the outbox of the object.
  *
  *   audit_keeping(id, due_ms)     one row: when the log is next kept
@@ -41,7 +41,6 @@ export class AuditWork {
   readonly #outbox: AuditOutbox;
   readonly #copier: AdminEventCopier;
   readonly #watch: AuditChainWatch;
-  readonly #export: AuditExport;
   readonly #issued: IssuedTokens;
   readonly #refusals: RecentRefusals;
   readonly #pace = new ReportPace();
@@ -59,10 +58,10 @@ export class AuditWork {
     this.#outbox = outbox;
     this.#sql.exec(`
       CREATE TABLE IF NOT EXISTS audit_keeping (id INTEGER PRIMARY KEY CHECK (id = 1), due_ms INTEGER NOT NULL);
-      INSERT OR IGNORE INTO audit_keeping VALUES (1, 0);`);
+      INSERT OR IGNORE INTO audit_keeping VALUES (1, 0);
+      DROP TABLE IF EXISTS audit_exports;`);
     this.#copier = new AdminEventCopier(storage, env.DB, outbox, announce);
     this.#watch = new AuditChainWatch(storage, env.AUDIT_DB, outbox);
-    this.#export = new AuditExport(storage, env.AUDIT_DB, env.AUDIT_EXPORT);
     this.#issued = new IssuedTokens(storage, outbox, () => readSettings(env).auditTokensPerMinute);
     this.#refusals = new RecentRefusals(storage);
   }
@@ -113,7 +112,6 @@ export class AuditWork {
       relayedSeq: this.#copier.cursor.seq,
       oldestUnconfirmedAtMs: this.#outbox.oldestUnconfirmedAtMs(),
       position,
-      exportedPosition: this.#export.position,
       setBacks: epoch,
     };
   }
@@ -133,22 +131,23 @@ export class AuditWork {
 
   async #keep(atMs: number, passedMs: number): Promise<number> {
     if (!this.isDue(atMs)) return this.#storedDueMs();
-    const { AUDIT_DB } = this.#env;
+    const { AUDIT_DB, AUDIT_EXPORT } = this.#env;
     const isCopying = (await this.#copier.run(atMs)) !== undefined;
-    if (await this.#watch.look(atMs)) await this.#export.rewind();
-    const isExporting = await this.#export.run(atMs, this.#watch.known.epoch);
-    const beforeMs = passedMs - readSettings(this.#env).auditRetentionDays * dayMs;
-    const isSweeping = await sweepAuditLog(AUDIT_DB, beforeMs, this.#export.position);
+    await this.#watch.look(atMs);
+    const { auditRetentionDays: retentionDays, auditRecentDays: recentDays } = readSettings(this.#env);
+    const { epoch } = this.#watch.known;
+    const isSweeping =
+      AUDIT_EXPORT === undefined
+        ? await sweepAuditLog(AUDIT_DB, passedMs - retentionDays * dayMs)
+        : await new AuditArchive(AUDIT_DB, AUDIT_EXPORT).run(passedMs, { epoch, recentDays, retentionDays });
     await this.#copier.sweep(passedMs);
     await this.#reportSize(atMs);
-    const hasMore = isCopying || isExporting || isSweeping;
+    const hasMore = isCopying || isSweeping;
     return this.#setDue(atMs + (hasMore ? nextBatchMs : this.#isInUse(atMs) ? keepEveryMs : dayMs));
   }
 
-  /** Also while events are not exported. */
   #isInUse(atMs: number): boolean {
-    const { position = Number.POSITIVE_INFINITY } = this.#export;
-    return Math.abs(atMs - this.#usedAtMs) < keepEveryMs || position < this.#watch.known.position;
+    return Math.abs(atMs - this.#usedAtMs) < keepEveryMs;
   }
 
   /** Whether a round is due. */

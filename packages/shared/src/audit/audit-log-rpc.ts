@@ -1,6 +1,6 @@
 /**
  * **The RPC methods by which `ControlPlane` keeps the audit log** (ADR 35) and the recent refusals (ADR 57): it copies the rows of `admin_events`
- * into the chain, exports the log and applies its retention. Nothing that a request decides depends on them.
+ * into the chain, seals old events and applies the retention. Nothing that a request decides depends on them.
  */
 export interface AuditLogRpc extends Rpc.DurableObjectBranded {
   /** There may be rows to copy: the next alarm is due now. Without this call, rows are copied a few minutes later. */
@@ -79,9 +79,8 @@ export interface AuditLogStatus {
   readonly relayedSeq: number;
   /** When the oldest event that the database may lack was recorded. */
   readonly oldestUnconfirmedAtMs: number | undefined;
-  /** The newest known position and, with an export, the newest exported position. */
+  /** The newest known position. */
   readonly position: number;
-  readonly exportedPosition: number | undefined;
   /** How often the database was found to be restored to an earlier moment. */
   readonly setBacks: number;
 }

@@ -2,7 +2,7 @@ import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { readStored } from "@edge-op/protocol/encoding/stored-json";
 import { queryAuditDatabase } from "../storage/query-database.ts";
 
-interface EventFilter {
+export interface EventFilter {
   readonly sub?: string | undefined;
   readonly clientId?: string | undefined;
   readonly actor?: string | undefined;
@@ -18,29 +18,41 @@ interface EventFilter {
 export interface EventPlace {
   readonly atMs: number;
   readonly position: number;
+  /** In the segments, whose order is that of the positions. */
+  readonly isArchived?: boolean;
 }
 
 /** A place as text, for the cursor of a page. */
-export function formatPlace({ atMs, position }: EventPlace): string {
-  return `${atMs}.${position}`;
+export function formatPlace({ atMs, position, isArchived = false }: EventPlace): string {
+  return `${atMs}.${position}${isArchived ? ".r2" : ""}`;
 }
 
 /** `undefined` for any other text. */
 export function parsePlace(text: string): EventPlace | undefined {
-  const [, atMs, position] = /^(\d{1,15})\.(\d{1,15})$/.exec(text) ?? [];
-  return position === undefined ? undefined : { atMs: Number(atMs), position: Number(position) };
+  const [, atMs, position, archived] = /^(\d{1,15})\.(\d{1,16})(\.r2)?$/.exec(text) ?? [];
+  if (position === undefined) return undefined;
+  return { atMs: Number(atMs), position: Number(position), ...(archived !== undefined && { isArchived: true }) };
 }
 
-interface EventRow extends EventPlace {
+export interface EventRow {
+  readonly atMs: number;
+  readonly position: number;
   readonly shard: string;
   readonly seq: number;
   readonly type: string;
   readonly payload: string;
   readonly hash: string;
+  /** The segment that contains it; absent: the event is in D1. */
+  readonly segment?: string;
+}
+
+/** The place after an event. */
+export function placeOf({ atMs, position, segment }: EventRow): EventPlace {
+  return { atMs, position, ...(segment !== undefined && { isArchived: true }) };
 }
 
 /** The columns that identify somebody or something, in the order in which they are expected to leave fewer events. */
-const identities = [
+export const identities = [
   ["requestId", "request_id"],
   ["target", "target"],
   ["sub", "sub"],
@@ -55,7 +67,7 @@ interface LookedAt extends EventRow {
   readonly matches: 0 | 1;
 }
 
-interface EventPage {
+export interface EventPage {
   /** At most `limit`. With two identities it may have fewer, or none, although `next` is present. */
   readonly rows: readonly EventRow[];
   /** Where the next page begins; absent at the end of the log. */
@@ -153,7 +165,7 @@ function mergeTypes({ identity, from, end, matches }: Selection, type: string | 
 }
 
 /** The first type, and what is above the last one. */
-function typesOf(type = "*"): readonly [string, string] {
+export function typesOf(type = "*"): readonly [string, string] {
   if (!type.endsWith("*")) return [type, `${type}\u{1}`];
   const prefix = type.slice(0, -1);
   return [prefix, `${prefix}\u{10ffff}`];
@@ -170,7 +182,7 @@ const named = {
   requestId: "request_id",
 } as const;
 
-export type ShownEvent = Pick<EventRow, "position" | "type" | "shard" | "seq" | "hash"> &
+export type ShownEvent = Pick<EventRow, "position" | "type" | "shard" | "seq" | "hash" | "segment"> &
   Partial<Record<(typeof named)[keyof typeof named], string>> & {
     /** RFC 3339. */
     readonly time: string;
@@ -178,7 +190,7 @@ export type ShownEvent = Pick<EventRow, "position" | "type" | "shard" | "seq" | 
   };
 
 /** **An audit event as it is shown**: actor, client, time and origin have members of their own; everything else is in `detail`. */
-export function showEvent({ position, atMs, type, payload, shard, seq, hash }: EventRow): ShownEvent {
+export function showEvent({ atMs, payload, ...event }: EventRow): ShownEvent {
   const members: Partial<Record<(typeof named)[keyof typeof named], string>> = {};
   const detail: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(readStored("audit event", payload, isJsonObject))) {
@@ -186,7 +198,8 @@ export function showEvent({ position, atMs, type, payload, shard, seq, hash }: E
     if (place !== undefined && typeof value === "string") members[place] = value;
     else detail[name] = value;
   }
-  return { position, time: new Date(atMs).toISOString(), type, ...members, detail, shard, seq, hash };
+  const { position, type, ...others } = event;
+  return { position, time: new Date(atMs).toISOString(), type, ...members, detail, ...others };
 }
 
 /**

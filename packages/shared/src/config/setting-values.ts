@@ -12,13 +12,14 @@ export const locationHints = ["wnam", "enam", "sam", "weur", "eeur", "apac", "oc
 type LocationHint = (typeof locationHints)[number];
 
 /** `none`: no restriction. Objects of another jurisdiction are other objects, so it can never change. */
-export const jurisdictions = ["none", "eu"] as const;
+export const jurisdictions = ["none", "eu", "us"] as const;
 export type Jurisdiction = (typeof jurisdictions)[number];
 
 /** The hints within a jurisdiction; the platform ignores others. */
 export const hintsWithin: Readonly<Record<Jurisdiction, readonly LocationHint[]>> = {
   none: locationHints,
   eu: ["weur", "eeur"],
+  us: ["wnam", "enam"],
 };
 
 export function isLocationHint(text: string): text is LocationHint {

@@ -168,8 +168,14 @@ export const workerSettings = {
     default: 365,
     min: 1,
     max: 3650,
+    meaning: "How many days the [audit log](../operating/audit.md) keeps an event. Older events are deleted.",
+  }),
+  auditRecentDays: wholeNumber("AUDIT_RECENT_DAYS", {
+    default: 7,
+    min: 0,
+    max: 3650,
     meaning:
-      "How many days the [audit log](../operating/audit.md) keeps an event. Older events are deleted, after their export if the deployment exports the log.",
+      "How many days the audit log keeps an event in `AUDIT_DB` before it is moved to the bucket `AUDIT_EXPORT`, if there is one ([the archive](../operating/audit.md#archive)). 0: an hour.",
   }),
   auditTokensPerMinute: wholeNumber("AUDIT_TOKENS_PER_MINUTE", {
     default: 60,
@@ -298,7 +304,7 @@ export const workerSettings = {
   jurisdiction: oneOf("JURISDICTION", jurisdictions, {
     default: "none",
     meaning:
-      "`eu`: objects and the database are created in the European Union and stay there, and nothing is copied to KV. Chosen at the first deployment, and never changed ([regions](../operating/deploy.md#regions)).",
+      "`eu`, `us`: objects and databases are created in the European Union or the United States and stay there, and nothing is copied to KV. Chosen at the first deployment, and never changed ([regions](../operating/deploy.md#regions)).",
   }),
 };
 

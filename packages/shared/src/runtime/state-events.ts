@@ -140,8 +140,8 @@ export const stateEvents = {
   "audit-export-failed": {
     level: "error",
     meaning:
-      "A part of the audit log was not written to R2. The write is retried minutes later; retention waits for it.",
-    fields: { key: text("The key of the object."), cause },
+      "Events of the audit log were not moved to R2, or not deleted there. It is retried minutes later; until then they stay where they are.",
+    fields: { cause },
   },
   "mail-delayed": {
     level: "warn",

@@ -8,6 +8,7 @@ import { encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
 import { isNumber, isText, listOf, objectOf } from "@edge-op/protocol/encoding/stored-json";
 import { deriveKey, type MasterKeyBindings } from "../secrets/master-key.ts";
 import { openWithEither, sealBytes } from "../secrets/seal.ts";
+import { gunzip, gzip } from "./gzip.ts";
 
 export interface BackedUpTable {
   readonly name: string;
@@ -68,7 +69,7 @@ export function manifestKey(begun: string): string {
 }
 
 export async function sealBackup(env: MasterKeyBindings, objectKey: string, content: unknown): Promise<Uint8Array> {
-  const packed = await transform(JSON.stringify(content), new CompressionStream("gzip"));
+  const packed = await gzip(JSON.stringify(content));
   return sealBytes(await deriveKey(env, "backup-seal"), packed, encodeUtf8(objectKey));
 }
 
@@ -80,10 +81,5 @@ export async function openBackup(
 ): Promise<unknown> {
   const packed = await openWithEither(env, "backup-seal", bytes, encodeUtf8(objectKey));
   if (packed === undefined) return undefined;
-  const text = await transform(packed, new DecompressionStream("gzip"));
-  return JSON.parse(new TextDecoder().decode(text)) as unknown;
-}
-
-function transform(content: BodyInit, by: ReadableWritablePair<Uint8Array, BufferSource>): Promise<ArrayBuffer> {
-  return new Response(new Response(content).body!.pipeThrough(by)).arrayBuffer();
+  return JSON.parse(await gunzip(packed)) as unknown;
 }
