@@ -129,7 +129,7 @@ export function removeSession(at: PageRequest): Promise<Response> {
     const { sub } = person.user;
     const sid = form.require("sid");
     if (sid === session.sid) {
-      return signOut({ ...at, sessionId }, { returnTo: "/logout", uiLocales: [] });
+      return signOut({ ...at, sessionIds: [sessionId] }, { returnTo: "/logout", uiLocales: [] });
     }
     if ((await findUserSession(context.env.DB, sub, sid, context.arrivedAtMs)) !== undefined) {
       await endSession(context, isolate, { sid }, "signed out from another device");

@@ -9,6 +9,9 @@ export interface LogoutView {
   /** The name of the client that requested the logout, if it is known. */
   readonly client: string | undefined;
   readonly fault: OAuthError | undefined;
+  /** Whether an account is active; otherwise the page asks about all. */
+  readonly hasActive: boolean;
+  readonly hasOthers: boolean;
 }
 
 /** **What is wrong with the request of the application**, for the person and for its developer. The person is signed out all the same. */
@@ -40,9 +43,22 @@ export function LogoutPage({ frame, view }: { readonly frame: AuthPageFrame; rea
         {Object.entries(view.fields).map(([name, value]) => (
           <input type="hidden" name={name} value={value} />
         ))}
-        <button type="submit" name="decision" value="leave" id="sign-out">
-          {t("logout.submit")}
-        </button>
+        {view.hasActive && (
+          <button type="submit" name="decision" value="leave" id="sign-out">
+            {t("logout.submit")}
+          </button>
+        )}
+        {view.hasOthers && (
+          <button
+            type="submit"
+            name="decision"
+            value="all"
+            class={view.hasActive ? "quiet" : undefined}
+            id="sign-out-all"
+          >
+            {t("logout.all")}
+          </button>
+        )}
         <button type="submit" name="decision" value="stay" class="quiet" id="stay">
           {t("logout.stay")}
         </button>
