@@ -24,8 +24,8 @@ export interface BrowserAccounts {
   readonly active: BrowserAccount | undefined;
   /** All of them, each of another person: the active one, then the others by their last choice. */
   readonly all: readonly BrowserAccount[];
-  /** Ids of sessions that this browser has left, but whose end could not be confirmed (ending-session.ts). */
-  readonly ending: readonly string[];
+  /** Sessions that this browser has left, but whose end could not be confirmed. */
+  readonly ending: readonly BrowserAccount[];
 }
 
 interface ListedAccount {
@@ -52,13 +52,14 @@ export async function readAccounts(
   const listed = await readList(context, request);
   const left = reference === undefined ? undefined : await openSealed(context.env, "session-seal", reference);
   const id = reference === undefined ? held : undefined;
-  const active = id === undefined ? undefined : { id, sub: listed.find((each) => each.id === id)?.sub };
+  const withSub = (each: string) => ({ id: each, sub: listed.find((one) => one.id === each)?.sub });
+  const active = id === undefined ? undefined : withSub(id);
   const others = listed.filter((each) => each.id !== id && each.id !== left && !each.isEnding);
-  const ending = listed.filter((each) => each.isEnding).map((each) => each.id);
+  const ending = listed.filter((each) => each.isEnding && each.id !== left);
   return {
     active,
     all: active === undefined ? others : [active, ...others],
-    ending: left === undefined ? ending : [left, ...ending],
+    ending: left === undefined ? ending : [withSub(left), ...ending],
   };
 }
 
@@ -84,7 +85,7 @@ export function withoutAccounts({ active, all, ending }: BrowserAccounts, ids: r
   return {
     active: active && isKept(active) ? active : undefined,
     all: all.filter(isKept),
-    ending: ending.filter((id) => !ids.includes(id)),
+    ending: ending.filter(isKept),
   };
 }
 
@@ -114,7 +115,7 @@ async function listCookies(
   const { active, all, ending } = accounts;
   const rows = [
     ...all.filter(({ sub }) => sub !== undefined).map(({ id, sub }) => ({ id, sub })),
-    ...ending.slice(0, accountsAtMost).map((id) => ({ id, sub: "", isEnding: true })),
+    ...ending.slice(0, accountsAtMost).map(({ id, sub = "" }) => ({ id, sub, isEnding: true })),
   ];
   const isNeeded = ending.length > 0 || all.some((each) => each !== active);
   if (!isNeeded)
@@ -148,9 +149,10 @@ async function endingCookie(
   sessionId: string,
 ): Promise<string> {
   const accounts = await readAccounts(context, request);
-  if (accounts.active?.id !== sessionId && accounts.all.some(({ id }) => id === sessionId)) {
+  const other = [...accounts.all, ...accounts.ending].find(({ id, sub }) => id === sessionId && sub !== undefined);
+  if (other !== undefined && other !== accounts.active) {
     const left = withoutAccounts(accounts, [sessionId]);
-    const [cookie = ""] = await listCookies(context, request, { ...left, ending: [...left.ending, sessionId] });
+    const [cookie = ""] = await listCookies(context, request, { ...left, ending: [...left.ending, other] });
     return cookie;
   }
   const reference = endingMark + (await sealText(context.env, "session-seal", sessionId));

@@ -61,7 +61,7 @@ export async function logoutEndpoint(
   if (logout.fault !== undefined) reportFailure(logout.fault, context, request);
   if (isUnknown) return leaveWithoutSession(context, request, logout);
   const at = { context, isolate, request };
-  if (all.length === 0) return signOut({ ...at, sessionIds: ending }, logout);
+  if (all.length === 0) return signOut({ ...at, sessionIds: idsOf(ending) }, logout);
   const listed = await findListed(context, logout, accounts);
   if (listed !== undefined) return signOut({ ...at, sessionIds: [listed.id] }, logout);
   if (active !== undefined && active.sub === undefined) {
@@ -73,17 +73,22 @@ export async function logoutEndpoint(
   return requestConfirmation(context, request, logout, accounts, parameters);
 }
 
-/** The account of the list that the hint names: a list has one session of each person. */
+function idsOf(accounts: readonly BrowserAccount[]): string[] {
+  return accounts.map(({ id }) => id);
+}
+
+/** The account of the list that the hint names: a list has one session of each person. A logout that was not confirmed is finished. */
 async function findListed(
   context: RequestContext<AuthEnv>,
   { hint, client }: LogoutRequest,
-  { all }: BrowserAccounts,
+  { all, ending }: BrowserAccounts,
 ): Promise<BrowserAccount | undefined> {
   if (hint === undefined || client === undefined) return undefined;
+  const listed = [...all, ...ending];
   const subjects = await Promise.all(
-    all.map(async ({ sub }) => sub && ((await pairwiseSubject(context.env, client, sub)) ?? sub)),
+    listed.map(async ({ sub }) => sub && ((await pairwiseSubject(context.env, client, sub)) ?? sub)),
   );
-  return all.find((_, index) => subjects[index] === hint.sub);
+  return listed.find((_, index) => subjects[index] === hint.sub);
 }
 
 /** A length of query that every platform accepts. Only `state` can make it longer. */
@@ -142,7 +147,7 @@ export async function confirmLogout(
     const link = { href: "/account", text: t("link.account") };
     return respondPage(<MessagePage frame={frame} title={t("stayed.title")} text={t("stayed.text")} link={link} />);
   }
-  const everything = [...all.map(({ id }) => id), ...ending];
+  const everything = idsOf([...all, ...ending]);
   const sessionIds = decision === "all" || active === undefined ? everything : [active.id];
   const at = { context, isolate, request };
   return signOut({ ...at, sessionIds }, await whileEnding(at, shown, check));
@@ -150,7 +155,7 @@ export async function confirmLogout(
 
 /** What the page asks about, to which its form is bound: the active account, else all others. */
 function shownAccount({ active, all, ending }: BrowserAccounts): string | undefined {
-  return (active ?? all[0])?.id ?? ending[0];
+  return (active ?? all[0])?.id ?? ending[0]?.id;
 }
 
 export interface SignOut {

@@ -161,8 +161,9 @@ async function endPrevious(at: PageRequest, { id, session, replaces }: PreparedS
   const { context, isolate } = at;
   const accounts = await namedAccounts(at, holder);
   const kept = new Set(withActive(accounts, { id, sub: session.sub }).all.map((account) => account.id));
-  const left = accounts.all.map((account) => account.id).filter((each) => each !== replaces && !kept.has(each));
+  const stay = (each: string) => each === replaces || kept.has(each);
+  const left = accounts.all.map((account) => account.id).filter((each) => !stay(each));
   const end = (each: string) =>
     whileEnding(at, each, () => endSession(context, isolate, { id: each }, "someone signed in anew"));
-  await Promise.all([...accounts.ending, ...left].map(end));
+  await Promise.all([...accounts.ending.map((account) => account.id), ...left].map(end));
 }
