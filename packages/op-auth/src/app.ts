@@ -40,7 +40,6 @@ import {
   removeIdentity,
   showConnecting,
 } from "./account/identities.tsx";
-import { changeName, namePath } from "./account/name-section.tsx";
 import { makeCodes, showMakeCodes } from "./account/new-recovery-codes.tsx";
 import {
   confirmPrimary,
@@ -50,6 +49,7 @@ import {
   removeOtherAddress,
   removePath,
 } from "./account/other-addresses.tsx";
+import { changeName, changeOwnLanguage, namePath, ownLanguagePath } from "./account/profile-sections.tsx";
 import { beginReset, showReset } from "./account/reset-password.tsx";
 import { showSecurity } from "./account/security-page.tsx";
 import { showTakeBack, submitTakeBack } from "./account/take-back-pages.tsx";
@@ -168,6 +168,7 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
   });
   servePage(app, isolate, "/account/consents", { GET: account(showApplications), POST: account(removeConsent) });
   servePage(app, isolate, "/account/consents/remove", { GET: account(confirmRemoveConsent) });
+  servePage(app, isolate, ownLanguagePath, { GET: account(showYou), POST: account(changeOwnLanguage) });
   servePage(app, isolate, namePath, { GET: account(showYou), POST: account(changeName) });
   servePage(app, isolate, "/account/password", { GET: account(showChangePassword), POST: account(changePassword) });
   servePage(app, isolate, "/account/data", { GET: account(confirmDownload), POST: account(downloadData) });

@@ -147,7 +147,7 @@ ul.list li:has(.rename) > div { flex: 1 1 12rem; }
 .rename { flex: 1 0 100%; font-size: .875rem; }
 .rename summary { display: inline-block; padding: .5rem 0; color: var(--brand-text); cursor: pointer; text-decoration: underline; text-underline-offset: .2em; }
 .rename .row { margin: .25rem 0 .5rem; }
-.rename .row input { flex: 1; min-width: 0; min-height: 2.5rem; }
+.rename .row input, .rename .row select { flex: 1; min-width: 0; min-height: 2.5rem; }
 .qr { display: block; width: min(14rem, 100%); margin: 1rem auto; border-radius: 8px; }
 .secret { padding: .75rem 1rem; border: 1px solid var(--line); border-radius: 10px; font-family: ui-monospace, "SF Mono", "Liberation Mono", monospace; overflow-wrap: anywhere; }
 details:not(.rename) > summary { padding: .5rem 0; color: var(--brand-text); font-size: .875rem; cursor: pointer; }
