@@ -192,6 +192,18 @@ describe("I1: whom a request with pages is for", () => {
     expect(await offered()).toEqual(["alice", "bob"]);
   });
 
+  it("another account whose last step proves nothing: nobody is signed out", async () => {
+    const alone = fixtures.browser();
+    await alone.signInWhole();
+    const temporary = await hashPassword("temporary secret");
+    await savePassword(authEnv.DB, "bob", temporary, 1, Date.now() + 86_400_000).run();
+    const signIn = locationOf(await atChooser({ account: "other" }, alone));
+    const page = locationOf(await alone.signIn(signIn, "bob", "temporary secret"));
+    expect(stepOf(page)).toBe("set-password");
+    await alone.submit(page, { new: chosen, repeat: chosen });
+    expect(await offered(alone)).toEqual(["bob", "alice"]);
+  });
+
   it("a name that is not in the list adds nobody", async () => {
     const page = await browser.pageOf();
     expect(stepOf(locationOf(await browser.submit(page, { choose: "mallory" })))).toBe("sign-in");

@@ -66,9 +66,8 @@ async function decideAt(
         : ({ kind: "person", person } as const);
     return decideInSession(at, position, checked, { policy, resources, account });
   }
-  const replaced = position.added?.isAnew ? undefined : person;
-  const known = withKnownProofs(signIn, replaced);
-  const prepared = await prepareSession(at, known, { person: replaced, shard: flow.shard });
+  const known = withKnownProofs(signIn, person);
+  const prepared = await prepareSession(at, known, { person, shard: flow.shard });
   return decideSigningIn(at, position, checked, { policy, resources, signIn, prepared });
 }
 

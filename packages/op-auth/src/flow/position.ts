@@ -16,15 +16,17 @@ import type { NextStep } from "./steps.ts";
 /** The additions of the submitted step to the flow. */
 type Added = Pick<
   Extract<StepResult, { kind: "done" }>,
-  "proofs" | "isAnew" | "allowed" | "factors" | "terms" | "isActive" | "cookies" | "write"
+  "proofs" | "allowed" | "factors" | "terms" | "isActive" | "cookies" | "write"
 >;
 
 /** A flow after a step, or at its beginning. */
 export interface FlowPosition {
   readonly flow: Flow;
   readonly browser: Browser;
-  /** The signed-in person, if they were read for the step: with proofs that are pending, the one whose session they replace, or who stays signed in. */
+  /** The signed-in person, if they were read for the step: with pending proofs, the one whose session they may replace. */
   readonly person?: SignedInPerson | undefined;
+  /** Who is signed in in any case: pending proofs of someone else leave them signed in. */
+  readonly holder?: SignedInPerson | undefined;
   readonly added?: Added;
 }
 
@@ -70,7 +72,7 @@ export async function askForProof(at: PageRequest, position: FlowPosition, step:
 
 /** How the proofs of a flow open a session. */
 export function openingBy(
-  { flow, browser, person: holder }: FlowPosition,
+  { flow, browser, person, holder = person }: FlowPosition,
   { isNewBrowser, terms }: Pick<Facts, "isNewBrowser" | "terms">,
 ): OpenOptions {
   const { fid, startedAtMs } = flow;

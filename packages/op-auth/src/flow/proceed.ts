@@ -56,9 +56,7 @@ async function proceedToAccount(at: PageRequest, position: FlowPosition, purpose
   const signIn = signInOf(pendingProofs(flow));
   const policy = withDemand(accountPolicy(context, purpose), flow.marks.demanded);
   if (signIn === undefined) return beginSignIn(at, position, purpose, policy);
-  const replaced = position.added?.isAnew ? undefined : person;
-  const known = withKnownProofs(signIn, replaced);
-  const prepared = await prepareSession(at, known, { person: replaced, shard: flow.shard });
+  const prepared = await prepareSession(at, withKnownProofs(signIn, person), { person, shard: flow.shard });
   const { session } = prepared;
   const facts = await settle(context, isolate, () => readPersonFacts(at, position, policy, session, session.sub));
   const next = nextStep(flow, { ...facts, allowed: [] }, policy, context.arrivedAtMs);

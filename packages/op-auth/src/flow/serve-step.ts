@@ -189,9 +189,11 @@ async function responseAfter(at: PageRequest, step: Step, open: StepRequest, res
         problem: undefined,
         typed,
       };
+      const hasRead = step.isForPerson || proofs.length > 0;
+      const holder = hasRead || pendingProofs(added).length > 0 ? await personAt(open, added) : undefined;
       // Only a step that has read the person has one to pass on.
-      const person = step.isForPerson || proofs.length > 0 ? await personAt(open, added) : undefined;
-      return proceed(at, { flow: added, browser, person, added: result });
+      const person = hasRead && !isAnew ? holder : undefined;
+      return proceed(at, { flow: added, browser, person, holder, added: result });
     }
   }
 }
