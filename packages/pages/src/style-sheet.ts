@@ -91,6 +91,7 @@ button.filled.danger { color: var(--card); background: var(--danger); border-col
 .unseen { position: absolute; width: 1px; height: 1px; margin: -1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 button.slim, .button.slim { width: auto; min-height: 2.5rem; max-width: 100%; padding: .375rem .875rem; font-size: .875rem; }
 ul.list .button, ul.list button, ul.list .row { flex: none; max-width: 60%; }
+ul.list.accounts li { padding: .3125rem 0; border: 0; }
 ul.list.accounts li > form:first-child { flex: 1; min-width: 0; }
 ul.list.accounts .pick { justify-content: flex-start; gap: .75rem; max-width: 100%; text-align: start; font-weight: 400; }
 .pick span + span { min-width: 0; }
