@@ -358,6 +358,7 @@ describe("the end of a session", () => {
     const html = await page.text();
     expect(html).toContain('value="leave"');
     expect(html).toContain('value="all"');
+    expect(html).toMatch(/class="person".*bob/);
     const left = await browser.post("/logout/confirm", { form_token: formTokenOf(html), decision: "leave" });
     expect(await left.text()).toContain("You are still signed in to another account");
     expect(await offered()).toEqual(["alice"]);

@@ -93,7 +93,8 @@ button.slim, .button.slim { width: auto; min-height: 2.5rem; max-width: 100%; pa
 ul.list .button, ul.list button, ul.list .row { flex: none; max-width: 60%; }
 ul.list.accounts li { padding: .3125rem 0; border: 0; }
 ul.list.accounts li > form:first-child { flex: 1; min-width: 0; }
-ul.list.accounts .pick { justify-content: flex-start; gap: .75rem; max-width: 100%; text-align: start; font-weight: 400; }
+ul.list.accounts button { max-width: 100%; }
+.pick { justify-content: flex-start; gap: .75rem; text-align: start; font-weight: 400; }
 .pick span + span { min-width: 0; }
 .pick .small { display: block; }
 button.danger, .button.danger { color: var(--danger); background: none; border-color: var(--line); }
@@ -125,7 +126,7 @@ a { color: var(--brand-text); text-underline-offset: .2em; }
 .note.good { color: var(--good); background: var(--good-ground); }
 .person { display: inline-flex; align-items: center; gap: .5rem; max-width: 100%; margin-top: .875rem; padding-block: .25rem; padding-inline: .3125rem .75rem; border: 1px solid var(--line); border-radius: 999px; font-size: .875rem; color: var(--muted); }
 .person span + span { overflow-wrap: anywhere; text-align: start; }
-.switch { margin-inline-start: .75rem; }
+.person:has(+ .switch) { margin-inline-end: .75rem; }
 .avatar { flex: none; width: 1.625rem; height: 1.625rem; border-radius: 50%; display: flex; align-items: center; justify-content: center; background: var(--brand); color: var(--on-brand); font-size: .8125rem; font-weight: 650; }
 ul.scopes { list-style: none; margin: 0; padding: 0; border: 1px solid var(--line); border-radius: 12px; overflow: hidden; }
 ul.scopes li { display: flex; gap: .75rem; align-items: flex-start; padding: .8125rem 1rem; overflow-wrap: anywhere; }

@@ -14,7 +14,7 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { log } from "@edge-op/shared/runtime/log";
 import type { Session } from "@edge-op/shared/sessions/session-rpc";
 import { storeParameters, takeParameters } from "../authorization/stored-parameters.ts";
-import { frameOf } from "../pages/frame.ts";
+import { frameOf, type PageRequest } from "../pages/frame.ts";
 import type { AuthEnv } from "../runtime/auth-env.ts";
 import type { AuthIsolate } from "../runtime/isolate.ts";
 import {
@@ -70,7 +70,7 @@ export async function logoutEndpoint(
     const isDecided = contents === undefined ? isAlone(accounts) : await isAbout(context, logout, contents.session);
     if (isDecided) return signOut({ ...at, sessionIds: [active.id] }, logout);
   }
-  return requestConfirmation(context, request, logout, accounts, parameters);
+  return requestConfirmation(at, logout, accounts, parameters);
 }
 
 function idsOf(accounts: readonly BrowserAccount[]): string[] {
@@ -249,8 +249,7 @@ async function leaveWithoutSession(
 }
 
 async function requestConfirmation(
-  context: RequestContext<AuthEnv>,
-  request: ReceivedRequest,
+  { context, isolate, request }: PageRequest,
   logout: LogoutRequest,
   accounts: BrowserAccounts,
   parameters: Form,
@@ -262,6 +261,7 @@ async function requestConfirmation(
     action: "/logout/confirm",
     fields: { ...Object.fromEntries(fields), form_token: await formToken(context, "logout", shown) },
     hasActive: active !== undefined,
+    user: active?.sub === undefined ? undefined : await isolate.users.find(context, active.sub),
     hasOthers: all.some((each) => each !== active),
     client: logout.client?.status === "active" ? clientMark(logout.client).name : undefined,
     fault: logout.fault,

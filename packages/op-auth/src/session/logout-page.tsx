@@ -1,5 +1,7 @@
 import { Layout } from "@edge-op/pages/layout";
+import { accountName, displayName, Person } from "@edge-op/pages/person";
 import type { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { User } from "@edge-op/shared/users/user";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import type { AuthTranslator } from "../pages/messages.ts";
 
@@ -12,6 +14,8 @@ export interface LogoutView {
   /** Whether an account is active; otherwise the page asks about all. */
   readonly hasActive: boolean;
   readonly hasOthers: boolean;
+  /** Whose the active account is, if there are several. */
+  readonly user: User | undefined;
 }
 
 /** **What is wrong with the request of the application**, for the person and for its developer. The person is signed out all the same. */
@@ -37,6 +41,7 @@ export function LogoutPage({ frame, view }: { readonly frame: AuthPageFrame; rea
         <h1>{t("logout.title")}</h1>
         {view.client && <p>{t("logout.asked", { client: view.client })}</p>}
         <p class="muted">{t("logout.text", { provider: branding.name })}</p>
+        {view.user && <Person name={displayName(view.user)} text={accountName(view.user)} />}
       </div>
       <LogoutFault t={t} fault={view.fault} />
       <form method="post" action={view.action} class="actions">
