@@ -20,6 +20,10 @@ beforeAll(async () => {
   }
   const urls = { policy_uri: "https://app.example/privacy", tos_uri: "https://app.example/terms" };
   await fixtures.admin.require("PATCH", "/clients/demo-app", urls);
+  for (const [sub, name] of Object.entries({ ada: "Ada Lovelace", ben: "Benjamin Banneker" })) {
+    const claims = { name, email: `${sub}@example.com`, email_verified: true };
+    await fixtures.admin.require("POST", "/users", { sub, username: sub, password: person.password, claims });
+  }
 });
 
 afterAll(async () => {
@@ -74,6 +78,46 @@ describe("the sign-in page", () => {
     await page.press("#password", "Enter");
     expect(await page.getAttribute("#sign-in", "aria-busy")).toBe("true");
     expect(await page.locator("[aria-busy]").count()).toBe(1);
+    await context.close();
+  });
+});
+
+describe("several accounts in one browser", () => {
+  it.each([true, false])("are added, chosen, switched and signed out, with scripts: %s", async (javaScriptEnabled) => {
+    const { application, provider, browser } = fixtures;
+    const context = await openContext(browser, "english", { javaScriptEnabled });
+    const page = await context.newPage();
+    const look = (name: string) => (javaScriptEnabled ? see(page, name) : capture(page, `${name}-without-script`));
+    const signIn = async (username: string) => {
+      await page.fill("#username", username);
+      await page.fill("#password", person.password);
+      await page.click("#sign-in");
+    };
+    await page.goto(`${provider.origin}/account`);
+    await signIn("ada");
+    await page.click("#switch-account");
+    await look("choose-account-alone");
+    await page.click("#other-account");
+    await signIn("ben");
+    await page.waitForSelector("#switch-account");
+    expect(await page.textContent(".person")).toContain("Benjamin Banneker");
+    await look("account-of-several");
+    await page.goto(`${application.origin}/login`);
+    await page.waitForSelector("#current-account");
+    await look("select-account-of-several");
+    await page.click("[name=choose][value=ada]");
+    await page.waitForSelector("#allow");
+    expect(await page.textContent("main")).toContain("Ada Lovelace");
+    await page.goto(`${provider.origin}/logout`);
+    await look("logout-of-several");
+    await page.click("#sign-out");
+    await page.waitForSelector("text=still signed in to another account");
+    await look("signed-out-of-one");
+    await page.goto(`${provider.origin}/account`);
+    await page.click("[name=choose][value=ben]");
+    await page.click("#switch-account");
+    await page.click("[name=sign-out][value=ben]");
+    await page.waitForSelector("#username");
     await context.close();
   });
 });

@@ -15,7 +15,12 @@ const of = (kind: string) => ({ kind, id: "target" });
 const held: Readonly<Record<string, { readonly kind: string; readonly id: string } | undefined>> = {
   ...{ "account.deletion_asked": person, "account.deletion_near": nothing, "account.exported": nothing },
   "account.new_browser": nothing,
-  ...{ "account.provisioned": nothing, "account.renamed": nothing, "account.restored": person },
+  ...{
+    "account.provisioned": nothing,
+    "account.renamed": nothing,
+    "account.language_changed": nothing,
+    "account.restored": person,
+  },
   ...{ "address.added": person, "address.changed": person, "address.removed": person },
   "account.taken_back": person,
   ...{ "attribute.create": nothing, "attribute.update": of("attribute"), "attribute.delete": of("attribute") },

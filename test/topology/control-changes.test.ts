@@ -16,7 +16,7 @@ const committers: Readonly<Record<string, string>> = {
     "each change of the key schedule, by its clock or by an administrator",
   "packages/op-auth/src/account/commit-address.ts": "each change of an address needs a code that was mailed to it",
   "packages/op-auth/src/account/delete-account.tsx": "ten an hour for a person (require-person.ts)",
-  "packages/op-auth/src/account/name-section.tsx": "ten an hour for a person (require-person.ts)",
+  "packages/op-auth/src/account/profile-sections.tsx": "ten an hour for a person (require-person.ts)",
   "packages/op-auth/src/account/other-addresses.tsx": "ten an hour for a person (require-person.ts)",
   "packages/op-auth/src/account/take-back.ts": "once for each change that is taken back, by a link that was mailed",
   "packages/op-auth/src/sign-in/restore-step.tsx": "once after each deletion",

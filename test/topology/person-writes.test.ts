@@ -28,8 +28,8 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "UPDATE user_addresses": guarded,
     "UPDATE users": guarded,
   },
-  "op-auth/src/account/name-section.tsx": { "UPDATE users": guarded },
   "op-auth/src/account/other-addresses.tsx": { "UPDATE user_addresses": guarded },
+  "op-auth/src/account/profile-sections.tsx": { "UPDATE users": guarded },
   "op-auth/src/account/take-back.ts": {
     "DELETE *": guarded,
     "DELETE consents": guarded,

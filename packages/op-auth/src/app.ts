@@ -19,6 +19,7 @@ import { showApplications } from "./account/applications-page.tsx";
 import { changeAddress, showChangeAddress } from "./account/change-address.tsx";
 import { addApp, removeOwnFactor, showAddApp } from "./account/change-apps.tsx";
 import { changePassword, showChangePassword } from "./account/change-password.tsx";
+import { chooseAccountOf, showChooseAccount } from "./account/choose-account-page.tsx";
 import {
   confirmDeletion,
   confirmDownload,
@@ -39,7 +40,6 @@ import {
   removeIdentity,
   showConnecting,
 } from "./account/identities.tsx";
-import { changeName, namePath } from "./account/name-section.tsx";
 import { makeCodes, showMakeCodes } from "./account/new-recovery-codes.tsx";
 import {
   confirmPrimary,
@@ -49,6 +49,7 @@ import {
   removeOtherAddress,
   removePath,
 } from "./account/other-addresses.tsx";
+import { changeName, changeOwnLanguage, namePath, ownLanguagePath } from "./account/profile-sections.tsx";
 import { beginReset, showReset } from "./account/reset-password.tsx";
 import { showSecurity } from "./account/security-page.tsx";
 import { showTakeBack, submitTakeBack } from "./account/take-back-pages.tsx";
@@ -67,6 +68,7 @@ import { type PageHandler, servePage, servePlainPage } from "./pages/serve-page.
 import type { AuthEnv } from "./runtime/auth-env.ts";
 import { readDeployment } from "./runtime/deployment.ts";
 import { type AuthIsolate, createIsolate } from "./runtime/isolate.ts";
+import { choosePath } from "./session/account-list.tsx";
 import { frontChannelScript } from "./session/front-channel.tsx";
 import { confirmLogout, logoutEndpoint } from "./session/logout-endpoint.tsx";
 import { acceptInvitation, showInvitation } from "./sign-in/invitation-endpoint.tsx";
@@ -142,6 +144,7 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
   servePage(app, isolate, accountPages.security, { GET: account(showSecurity) });
   servePage(app, isolate, accountPages.applications, { GET: account(showApplications) });
   servePage(app, isolate, accountPages.activity, { GET: account(showActivity) });
+  servePage(app, isolate, choosePath, { GET: account(showChooseAccount), POST: account(chooseAccountOf) });
   servePage(app, isolate, "/account/passkeys", { GET: account(showSecurity), POST: account(addPasskey) });
   servePage(app, isolate, "/account/passkeys/remove", {
     GET: account(confirmRemovePasskey),
@@ -165,6 +168,7 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
   });
   servePage(app, isolate, "/account/consents", { GET: account(showApplications), POST: account(removeConsent) });
   servePage(app, isolate, "/account/consents/remove", { GET: account(confirmRemoveConsent) });
+  servePage(app, isolate, ownLanguagePath, { GET: account(showYou), POST: account(changeOwnLanguage) });
   servePage(app, isolate, namePath, { GET: account(showYou), POST: account(changeName) });
   servePage(app, isolate, "/account/password", { GET: account(showChangePassword), POST: account(changePassword) });
   servePage(app, isolate, "/account/data", { GET: account(confirmDownload), POST: account(downloadData) });

@@ -203,6 +203,41 @@ describe("the name of a person", () => {
   });
 });
 
+describe("the language of a person", () => {
+  const localeOf = () =>
+    authEnv.DB.prepare("SELECT claims ->> 'locale' AS locale FROM users WHERE sub = 'alice'").first("locale");
+
+  async function changeTo(language: string, visitor: Browser): Promise<string> {
+    await visitor.signIn(locationOf(await visitor.get("/account")));
+    const form_token = formTokenOf(await (await visitor.get("/account")).text());
+    return locationOf(await visitor.post("/account/language", { form_token, language }));
+  }
+
+  it("is that of mails, and of the account pages in each browser in which no other one was chosen", async () => {
+    const visitor = fixtures.browser();
+    expect(await changeTo("de", visitor)).toBe("/account?notice=language-changed");
+    expect(await localeOf()).toBe("de");
+    expect(await (await visitor.get("/account")).text()).toContain("Ihre Sprache wurde geändert.");
+    const elsewhere = fixtures.browser();
+    const signIn = locationOf(await elsewhere.get("/account"));
+    expect(await (await elsewhere.get(signIn)).text()).toContain('lang="en"');
+    await elsewhere.signIn(signIn);
+    const languageAt = async (path: string) =>
+      /<html lang="([^"]+)"/.exec(await (await elsewhere.get(path)).text())?.[1];
+    for (const path of ["/account", "/account/security", "/account/applications", "/account/activity"]) {
+      expect([path, await languageAt(path)]).toEqual([path, "de"]);
+    }
+    expect(await languageAt("/account?ui_locales=fr")).toBe("fr");
+    elsewhere.cookies.set("__Host-op-language", "es");
+    expect(await languageAt("/account?ui_locales=fr")).toBe("es");
+  });
+
+  it.each(["", "xx", "de-invented"])("is not changed to “%s”", async (language) => {
+    expect(await changeTo(language, fixtures.browser())).toMatch("not-changed");
+    expect(await localeOf()).toBe(null);
+  });
+});
+
 describe("changing the password", () => {
   const chosen = "a new and longer password";
 

@@ -134,6 +134,10 @@ const inSession: Readonly<Record<string, () => Promise<Post>>> = {
     await signIn();
     return account("/account/name", { name: "Mallory" });
   },
+  "a language": async () => {
+    await signIn();
+    return account("/account/language", { language: "de" });
+  },
   "another address": async () => {
     await signIn();
     return addressCode("new@example.org", false);

@@ -163,7 +163,7 @@ describe("when to sign in again", () => {
   it("OIDC Core §3.1.2.1: prompt=select_account lets the user continue or change the account", async () => {
     const page = locationOf(await browser.authorize({ prompt: "select_account" }));
     expect(page).toMatch(/select-account\?f=/);
-    expect(await (await browser.get(page)).text()).toContain("Continue as Alice Example");
+    expect(await (await browser.get(page)).text()).toContain("Alice Example");
     expect(sentToClient(await browser.submit(page, { account: "current" })).code).toBeDefined();
 
     const again = locationOf(await browser.authorize({ prompt: "select_account" }));

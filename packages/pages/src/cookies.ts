@@ -1,10 +1,10 @@
 /**
- * **The cookies of this origin**: `op-session` contains the session's id, `op-browser` a random secret to which interactions are bound, `op-known`
- * the ways in that have succeeded in this browser (session/known-browser.ts), `op-device` the people who need no second factor in it
- * (factors/remembered-device.ts), `op-people` those who have signed in in it (session/known-browser.ts), `op-terms` who has agreed to which
- * terms (session/agreed-terms.ts), `op-language` the chosen language, `op-notice` what the account page says next, `op-console` the session of an
- * administrator in the console. `__Host-` under https, so that no other host can set one; HttpOnly; Lax, so that a link from a client to `/authorize`
- * sends them and a foreign form does not.
+ * **The cookies of this origin**: `op-session` contains the session's id, `op-accounts` those of all sessions of this browser, if there are several
+ * (session/browser-accounts.ts), `op-browser` a random secret to which interactions are bound, `op-known` the ways in that have succeeded in this
+ * browser (session/known-browser.ts), `op-device` the people who need no second factor in it (factors/remembered-device.ts), `op-people` those who
+ * have signed in in it (session/known-browser.ts), `op-terms` who has agreed to which terms (session/agreed-terms.ts), `op-language` the chosen
+ * language, `op-notice` what the account page says next, `op-console` the session of an administrator in the console. `__Host-` under https, so that
+ * no other host can set one; HttpOnly; Lax, so that a link from a client to `/authorize` sends them and a foreign form does not.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6265#section-4.1
  */
@@ -15,6 +15,7 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 
 export type CookieName =
   | "op-session"
+  | "op-accounts"
   | "op-browser"
   | "op-known"
   | "op-people"

@@ -91,6 +91,12 @@ button.filled.danger { color: var(--card); background: var(--danger); border-col
 .unseen { position: absolute; width: 1px; height: 1px; margin: -1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 button.slim, .button.slim { width: auto; min-height: 2.5rem; max-width: 100%; padding: .375rem .875rem; font-size: .875rem; }
 ul.list .button, ul.list button, ul.list .row { flex: none; max-width: 60%; }
+ul.list.accounts li { padding: .3125rem 0; border: 0; }
+ul.list.accounts li > form:first-child { flex: 1; min-width: 0; }
+ul.list.accounts button { max-width: 100%; }
+.pick { justify-content: flex-start; gap: .75rem; text-align: start; font-weight: 400; }
+.pick span + span { min-width: 0; }
+.pick .small { display: block; }
 button.danger, .button.danger { color: var(--danger); background: none; border-color: var(--line); }
 :focus-visible { outline: 3px solid var(--brand-text); outline-offset: 2px; }
 a { color: var(--brand-text); text-underline-offset: .2em; }
@@ -120,6 +126,7 @@ a { color: var(--brand-text); text-underline-offset: .2em; }
 .note.good { color: var(--good); background: var(--good-ground); }
 .person { display: inline-flex; align-items: center; gap: .5rem; max-width: 100%; margin-top: .875rem; padding-block: .25rem; padding-inline: .3125rem .75rem; border: 1px solid var(--line); border-radius: 999px; font-size: .875rem; color: var(--muted); }
 .person span + span { overflow-wrap: anywhere; text-align: start; }
+.person:has(+ .switch) { margin-inline-end: .75rem; }
 .avatar { flex: none; width: 1.625rem; height: 1.625rem; border-radius: 50%; display: flex; align-items: center; justify-content: center; background: var(--brand); color: var(--on-brand); font-size: .8125rem; font-weight: 650; }
 ul.scopes { list-style: none; margin: 0; padding: 0; border: 1px solid var(--line); border-radius: 12px; overflow: hidden; }
 ul.scopes li { display: flex; gap: .75rem; align-items: flex-start; padding: .8125rem 1rem; overflow-wrap: anywhere; }
@@ -142,7 +149,7 @@ ul.list li:has(.rename) > div { flex: 1 1 12rem; }
 .rename { flex: 1 0 100%; font-size: .875rem; }
 .rename summary { display: inline-block; padding: .5rem 0; color: var(--brand-text); cursor: pointer; text-decoration: underline; text-underline-offset: .2em; }
 .rename .row { margin: .25rem 0 .5rem; }
-.rename .row input { flex: 1; min-width: 0; min-height: 2.5rem; }
+.rename .row input, .rename .row select { flex: 1; min-width: 0; min-height: 2.5rem; }
 .qr { display: block; width: min(14rem, 100%); margin: 1rem auto; border-radius: 8px; }
 .secret { padding: .75rem 1rem; border: 1px solid var(--line); border-radius: 10px; font-family: ui-monospace, "SF Mono", "Liberation Mono", monospace; overflow-wrap: anywhere; }
 details:not(.rename) > summary { padding: .5rem 0; color: var(--brand-text); font-size: .875rem; cursor: pointer; }

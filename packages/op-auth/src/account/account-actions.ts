@@ -9,6 +9,8 @@ import { renamePasskey } from "@edge-op/shared/users/credentials";
 import { findFactors, type ListedFactor, listFactors, removeFactor } from "@edge-op/shared/users/factors";
 import { registerPasskey } from "../factors/register-passkey.ts";
 import type { PageRequest } from "../pages/frame.ts";
+import { pathToChoose } from "../session/account-list.tsx";
+import { readAccounts } from "../session/browser-accounts.ts";
 import { signOut } from "../session/logout-endpoint.tsx";
 import { basisOf } from "../session/signed-in-person.ts";
 import { writeAs } from "../session/write-as.ts";
@@ -129,7 +131,9 @@ export function removeSession(at: PageRequest): Promise<Response> {
     const { sub } = person.user;
     const sid = form.require("sid");
     if (sid === session.sid) {
-      return signOut({ ...at, sessionId }, { returnTo: "/logout", uiLocales: [] });
+      const { all } = await readAccounts(context, at.request);
+      const returnTo = all.length > 1 ? pathToChoose(accountPages.you) : "/logout";
+      return signOut({ ...at, sessionIds: [sessionId] }, { returnTo, uiLocales: [] });
     }
     if ((await findUserSession(context.env.DB, sub, sid, context.arrivedAtMs)) !== undefined) {
       await endSession(context, isolate, { sid }, "signed out from another device");

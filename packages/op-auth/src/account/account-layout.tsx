@@ -4,6 +4,7 @@ import { displayName, Person } from "@edge-op/pages/person";
 import type { User } from "@edge-op/shared/users/user";
 import type { Child } from "hono/jsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
+import { pathToChoose } from "../session/account-list.tsx";
 import { type AccountArea, accountPages } from "./account-areas.ts";
 import { type AccountNotice, accountNotices } from "./account-notices.ts";
 
@@ -37,6 +38,9 @@ export function AccountLayout({ frame, area, user, notice, scripts = [], childre
       <div class="head">
         <h1>{title}</h1>
         <Person name={name} text={t("account.signedInAs", { user: name })} />
+        <a href={pathToChoose(frame.location ?? accountPages[area])} class="switch small" id="switch-account">
+          {t("account.switch")}
+        </a>
       </div>
       {shown && (
         <p class={shown.isGood ? "note good" : "note bad"} role={shown.isGood ? "status" : "alert"} data-notice>

@@ -25,6 +25,7 @@ export const accountNotices = {
   "last-way-in": { page: "security", isGood: false, text: "account.lastWayIn" },
   "name-changed": { page: "you", isGood: true, text: "account.nameChanged" },
   "name-not-changed": { page: "you", isGood: false, text: "account.nameNotChanged" },
+  "language-changed": { page: "you", isGood: true, text: "account.languageChanged" },
   "address-changed": { page: "you", isGood: true, text: "account.addressChanged" },
   "address-not-changed": { page: "you", isGood: false, text: "account.addressNotChanged" },
   "address-added": { page: "you", isGood: true, text: "account.addressAdded" },

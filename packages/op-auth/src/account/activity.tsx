@@ -11,7 +11,7 @@ import {
   showEventTo,
 } from "@edge-op/shared/audit/list-events";
 import type { Child } from "hono/jsx";
-import { frameOf, type PageRequest } from "../pages/frame.ts";
+import { type PageRequest, personFrame } from "../pages/frame.ts";
 import type { AuthTranslator } from "../pages/messages.ts";
 import { accountPages } from "./account-areas.ts";
 import { AccountLayout } from "./account-layout.tsx";
@@ -35,7 +35,7 @@ const readAtOnce = 200;
 export function showActivity(at: PageRequest): Promise<Response> {
   return asPerson(at, async ({ user }) => {
     const { context, request } = at;
-    const frame = await frameOf(context, request);
+    const frame = await personFrame(at, user);
     const before = parsePlace(new URL(request.url).searchParams.get("before") ?? "");
     const { events, next } = await readActivity(at, user.sub, before);
     const { time } = personalDates(context, frame.t.language, user);

@@ -4,7 +4,7 @@ import { listUserSessions, type UserSession } from "@edge-op/shared/sessions/use
 import { adminResource, allowedResources } from "../consent/allowances.ts";
 import { describeDetails } from "../consent/describe-details.ts";
 import { allowedDetails } from "../consent/requested-access.ts";
-import { frameOf, type PageRequest } from "../pages/frame.ts";
+import { type PageRequest, personFrame } from "../pages/frame.ts";
 import type { AuthTranslator } from "../pages/messages.ts";
 import { AccountLayout } from "./account-layout.tsx";
 import { takeNotice } from "./account-notices.ts";
@@ -16,7 +16,7 @@ import { asPerson } from "./require-person.ts";
 /** **`GET /account/applications`**: applications with access, and sessions, that of this browser first. Cost: 1 object call, 2 D1 calls. */
 export function showApplications(at: PageRequest): Promise<Response> {
   return asPerson(at, async ({ user, session }) => {
-    const { context, isolate, request } = at;
+    const { context, isolate } = at;
     const [applications, sessions] = await Promise.all([
       listApplications(at, user.sub),
       listUserSessions(context.env.DB, user.sub, context.arrivedAtMs),
@@ -25,7 +25,7 @@ export function showApplications(at: PageRequest): Promise<Response> {
       context,
       allowedResources(applications.flatMap((each) => each.allowed)),
     );
-    const frame = await frameOf(context, request);
+    const frame = await personFrame(at, user);
     const { t } = frame;
     const { notice, cookies } = takeNotice(at);
     const dates = personalDates(context, t.language, user);

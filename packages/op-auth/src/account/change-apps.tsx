@@ -8,7 +8,7 @@ import { tellPerson } from "@edge-op/shared/mail/tell-person";
 import { sessionVersion } from "@edge-op/shared/sessions/sessions";
 import { findFactors, listFactors, removeFactor } from "@edge-op/shared/users/factors";
 import { type AppSetup, confirmSetup, SetupApp, setupKey } from "../factors/app-setup.tsx";
-import { frameOf, type PageRequest } from "../pages/frame.ts";
+import { type PageRequest, personFrame } from "../pages/frame.ts";
 import { openSession, prepareSession } from "../session/open-session.ts";
 import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
 import { writeAs } from "../session/write-as.ts";
@@ -105,8 +105,8 @@ async function renderAddApp(
   id: string,
   isRefused: boolean,
 ): Promise<Response> {
-  const { context, request } = at;
-  const frame = await frameOf(context, request);
+  const { context } = at;
+  const frame = await personFrame(at, person.user);
   const { t } = frame;
   const setup = await setupOf(at, person, id);
   const fields = { form_token: await formToken(context, accountForms, person.sessionId), setup: id };

@@ -9,7 +9,7 @@ import { nowMs } from "@edge-op/shared/runtime/clock";
 import { verifyPassword } from "@edge-op/shared/secrets/password-hash";
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import { findPassword } from "@edge-op/shared/users/credentials";
-import { frameOf, type PageRequest } from "../pages/frame.ts";
+import { type PageRequest, personFrame } from "../pages/frame.ts";
 import type { PasswordProblem } from "../passwords/new-password.tsx";
 import { PasswordPage, type PasswordView } from "../passwords/password-page.tsx";
 import { checkNewPassword, replacePassword } from "../passwords/replace-password.ts";
@@ -132,7 +132,7 @@ async function render(
   { hash, needsCurrent }: PasswordState,
   problem: PasswordProblem | undefined,
 ): Promise<Response> {
-  const frame = await frameOf(context, request);
+  const frame = await personFrame({ context, request }, user);
   const view: PasswordView = {
     form: { action: path, fields: { form_token: await formToken(context, accountForms, sessionId) } },
     text: frame.t("password.text"),

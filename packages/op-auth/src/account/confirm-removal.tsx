@@ -3,7 +3,7 @@ import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { findUserSession } from "@edge-op/shared/sessions/user-sessions";
 import { listPasskeys } from "@edge-op/shared/users/credentials";
 import { findFactors, listFactors } from "@edge-op/shared/users/factors";
-import { type AuthPageFrame, frameOf, type PageRequest } from "../pages/frame.ts";
+import { type AuthPageFrame, type PageRequest, personFrame } from "../pages/frame.ts";
 import type { SignedInPerson } from "../session/signed-in-person.ts";
 import { signInFor } from "../step/sealed-flow.ts";
 import { mfaAcr } from "../step/second-factor.ts";
@@ -29,7 +29,7 @@ type Describe = (
 export function confirmation(field: string | undefined, describe: Describe): (at: PageRequest) => Promise<Response> {
   return (at) =>
     asPerson(at, async (person) => {
-      const frame = await frameOf(at.context, at.request);
+      const frame = await personFrame(at, person.user);
       const view = await describe(at, person, frame);
       if (view === undefined) return redirect(pageOf(new URL(at.request.url).pathname));
       if (view instanceof Response) return view;

@@ -1,4 +1,3 @@
-import { clearCookie } from "@edge-op/pages/cookies";
 import { personalDates } from "@edge-op/pages/describe-values";
 import { MessagePage } from "@edge-op/pages/message-pages";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
@@ -9,6 +8,7 @@ import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
 import type { User } from "@edge-op/shared/users/user";
 import { changeDeletion } from "@edge-op/shared/users/user-directory";
 import { frameOf, type PageRequest } from "../pages/frame.ts";
+import { accountCookies, readAccounts, withoutAccounts } from "../session/browser-accounts.ts";
 import { basisOf } from "../session/signed-in-person.ts";
 import { changeAs, whileInForce } from "../session/write-as.ts";
 import { accountPages } from "./account-areas.ts";
@@ -59,7 +59,8 @@ export function deleteAccount(at: PageRequest): Promise<Response> {
       changeAs(context, [whileInForce(DB, basisOf(person))], statements, change),
     );
     wakeAuditLog(context);
-    return redirect("/account/deleted", [clearCookie(context, "op-session")]);
+    const left = withoutAccounts(await readAccounts(context, at.request), [person.sessionId]);
+    return redirect("/account/deleted", await accountCookies(context, at.request, left));
   });
 }
 

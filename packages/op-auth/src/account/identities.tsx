@@ -3,7 +3,7 @@ import { displayName } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
 import { type Identity, listIdentities } from "@edge-op/shared/users/identities";
-import { frameOf, type PageRequest } from "../pages/frame.ts";
+import { type PageRequest, personFrame } from "../pages/frame.ts";
 import type { AuthTranslator } from "../pages/messages.ts";
 import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
 import { expired } from "../step/sealed-flow.ts";
@@ -41,7 +41,7 @@ export function showConnecting(at: PageRequest): Promise<Response> {
     if (link?.sub !== person.user.sub) return accountWith(at.context, "identity-not-connected");
     const fields = { link: id, form_token: await formToken(context, accountForms, person.sessionId) };
     const form = { action: confirmPath, fields };
-    const frame = await frameOf(context, request);
+    const frame = await personFrame(at, person.user);
     return respondPage(<LinkPage frame={frame} link={link} user={displayName(person.user)} form={form} />);
   });
 }

@@ -9,7 +9,7 @@ import type { Child } from "hono/jsx";
 import { saveRecoveryCodes } from "../factors/factor-store.ts";
 import { RecoveryCodeList, recoveryCodesScript } from "../factors/recovery-code-list.tsx";
 import { makeRecoveryCodes } from "../factors/recovery-codes.ts";
-import { type AuthPageFrame, frameOf, type PageRequest } from "../pages/frame.ts";
+import { type AuthPageFrame, frameOf, type PageRequest, personFrame } from "../pages/frame.ts";
 import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
 import { writeAs } from "../session/write-as.ts";
 import { accountPages } from "./account-areas.ts";
@@ -25,7 +25,7 @@ export function showMakeCodes(at: PageRequest): Promise<Response> {
   return asPerson(at, async (person) => {
     const refused = await refuseUnlessAtLevel(at, person);
     if (refused !== undefined) return refused;
-    const frame = await frameOf(at.context, at.request);
+    const frame = await personFrame(at, person.user);
     const { t } = frame;
     const token = await formToken(at.context, accountForms, person.sessionId);
     const { notice, cookies } = takeNotice(at);

@@ -1,4 +1,5 @@
 import { requireFormToken } from "@edge-op/pages/form-token";
+import { redirect } from "@edge-op/pages/respond-page";
 import { passkeyMethods, signInProofMethods, upstreamMethods } from "@edge-op/protocol/oauth/authentication-context";
 import { endSessions } from "@edge-op/shared/endings/endings";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
@@ -6,6 +7,8 @@ import { laneOf } from "@edge-op/shared/sessions/attempts";
 import type { Proof, Session } from "@edge-op/shared/sessions/session-rpc";
 import { allUserSessions } from "@edge-op/shared/sessions/user-sessions";
 import type { PageRequest } from "../pages/frame.ts";
+import { pathToChoose } from "../session/account-list.tsx";
+import { readAccounts } from "../session/browser-accounts.ts";
 import { reserveAttempt } from "../session/sign-in-limits.ts";
 import { decidePerson, type SignedInPerson } from "../session/signed-in-person.ts";
 import { WriteRefused } from "../session/write-as.ts";
@@ -81,7 +84,13 @@ export async function asPersonPosting(
 export async function signInFirst(at: PageRequest): Promise<Response> {
   const { pathname, search } = new URL(at.request.url);
   const path = at.request.method === "POST" ? returnAfterForm(pathname) : pathname + search.slice(0, longestQuery);
-  return signInFor(at, path);
+  return signInOrChoose(at, path);
+}
+
+/** Who has left the active account, or whose session has ended, chooses among the others of this browser. */
+export async function signInOrChoose(at: PageRequest, path: string): Promise<Response> {
+  const { active, all } = await readAccounts(at.context, at.request);
+  return all.some((each) => each !== active) ? redirect(pathToChoose(path)) : signInFor(at, path);
 }
 
 function returnAfterForm(pathname: string): string {

@@ -7,7 +7,7 @@ import { listIdentities } from "@edge-op/shared/users/identities";
 import { PasskeySignal, personSignal } from "../factors/passkey-parts.tsx";
 import { passkeyScript } from "../factors/passkey-script.ts";
 import { passkeyRegistrationOptions } from "../factors/register-passkey.ts";
-import { frameOf, type PageRequest } from "../pages/frame.ts";
+import { type PageRequest, personFrame } from "../pages/frame.ts";
 import type { AuthTranslator } from "../pages/messages.ts";
 import type { SignedInPerson } from "../session/signed-in-person.ts";
 import { AccountLayout } from "./account-layout.tsx";
@@ -29,7 +29,7 @@ export function showSecurity(at: PageRequest): Promise<Response> {
 }
 
 async function renderSecurity(at: PageRequest, person: SignedInPerson): Promise<Response> {
-  const { context, isolate, request } = at;
+  const { context, isolate } = at;
   const { user, sessionId } = person;
   const { DB } = context.env;
   const [{ record: password }, passkeys, factors, identities, upstreams] = await Promise.all([
@@ -41,7 +41,7 @@ async function renderSecurity(at: PageRequest, person: SignedInPerson): Promise<
   ]);
   // A person who has removed a factor does not get another one without asking.
   const hasRemovedNone = password?.factors.epoch === 0;
-  const frame = await frameOf(context, request);
+  const frame = await personFrame(at, user);
   const { t } = frame;
   const token = await formToken(context, accountForms, sessionId);
   const { notice, cookies } = takeNotice(at);

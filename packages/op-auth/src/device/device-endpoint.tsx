@@ -9,13 +9,15 @@ import { formatUserCode, readUserCode } from "@edge-op/shared/codes/user-code";
 import { settle } from "@edge-op/shared/control/settle";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { Session } from "@edge-op/shared/sessions/session-rpc";
-import { asPerson } from "../account/require-person.ts";
+import { asPerson, signInOrChoose } from "../account/require-person.ts";
 import { adminResource } from "../consent/allowances.ts";
 import { describeDetails } from "../consent/describe-details.ts";
 import { releasedAttributes, requestedAllowances } from "../consent/requested-access.ts";
 import { readPersonFacts } from "../flow/person-facts.ts";
 import { accountPolicy } from "../flow/policy.ts";
 import { frameOf, type PageRequest } from "../pages/frame.ts";
+import { pathToChoose } from "../session/account-list.tsx";
+import { readAccounts } from "../session/browser-accounts.ts";
 import type { SignedInPerson } from "../session/signed-in-person.ts";
 import { reasonToSignInAgain } from "../sign-in/sign-in-state.ts";
 import { signInFor } from "../step/sealed-flow.ts";
@@ -52,7 +54,7 @@ export async function decideDevice(at: PageRequest): Promise<Response> {
   return asPersonWith(at, typed, async (person) => {
     const { sessionId, user } = person;
     await requireFormToken(context, formPurpose(code, user.sub), sessionId, form.get("form_token"));
-    if (decision === "other") return signInFor(at, pathOf(code), { otherAccount: true });
+    if (decision === "other") return toOtherAccount(at, pathOf(code));
     const { deviceCodes } = at.isolate;
     const device = await deviceCodes.findFor(context, code, user.sub);
     const kind = decision === "allow" ? "approve" : "deny";
@@ -69,6 +71,11 @@ export async function decideDevice(at: PageRequest): Promise<Response> {
         : await deviceCodes.decide(context, code, { kind });
     return stands ? redirect(resultPaths[kind]) : enterCode(at, typed, { kind: "unknown" });
   });
+}
+
+async function toOtherAccount(at: PageRequest, path: string): Promise<Response> {
+  const { all } = await readAccounts(at.context, at.request);
+  return all.length > 1 ? redirect(pathToChoose(path)) : signInFor(at, path, { otherAccount: true });
 }
 
 const resultPaths = { approve: "/device?result=allowed", deny: "/device?result=denied" } as const;
@@ -92,7 +99,7 @@ function asPersonWith(
   typed: string | undefined,
   serve: (person: SignedInPerson) => Promise<Response>,
 ): Promise<Response> {
-  return asPerson(at, serve, () => signInFor(at, pathOf(typed)));
+  return asPerson(at, serve, () => signInOrChoose(at, pathOf(typed)));
 }
 
 type Problem = Exclude<Awaited<ReturnType<typeof findWaitingDevice>>, { readonly kind: "waiting" }>;

@@ -1,4 +1,4 @@
-import { identifyBrowser, readCookie } from "@edge-op/pages/cookies";
+import { identifyBrowser } from "@edge-op/pages/cookies";
 import { redirect, withCookies } from "@edge-op/pages/respond-page";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { Client } from "@edge-op/shared/clients/client";
@@ -23,6 +23,7 @@ import {
 } from "../authorization/stored-parameters.ts";
 import type { AuthEnv } from "../runtime/auth-env.ts";
 import type { AuthIsolate } from "../runtime/isolate.ts";
+import { readAccounts } from "../session/browser-accounts.ts";
 import { newFlow } from "../step/sealed-flow.ts";
 import { decideAuthorization } from "./decide-authorization.ts";
 
@@ -51,7 +52,7 @@ export async function authorizeEndpoint(
       : collectParameters(new URL(request.url).searchParams);
   context.progress.claimedClientId = given.get("client_id");
   // A form posted by another site is sent without Lax cookies; a GET that follows is sent with them.
-  const isForeignPost = request.method === "POST" && readCookie(context, request, "op-session") === undefined;
+  const isForeignPost = request.method === "POST" && (await readAccounts(context, request)).all.length === 0;
   // Before the object of a pushed request is called.
   const begun = readRequestAhead({ context, isolate, request }, given);
   const received = await receiveParameters(context, isolate, given, isForeignPost);

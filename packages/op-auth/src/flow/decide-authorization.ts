@@ -1,11 +1,11 @@
-import { readCookie } from "@edge-op/pages/cookies";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import { planGrant } from "../authorization/plan-grant.ts";
 import type { PageRequest } from "../pages/frame.ts";
+import { readAccounts } from "../session/browser-accounts.ts";
 import { prepareSession, signInOf, withKnownProofs } from "../session/open-session.ts";
-import { findSignedInUser } from "../session/signed-in-person.ts";
-import { pendingProofs } from "../step/flow.ts";
+import { findAccount, findSignedInUser } from "../session/signed-in-person.ts";
+import { pendingProofs, whoseFlow } from "../step/flow.ts";
 import { decideInSession, type Rules } from "./decide-in-session.ts";
 import { type CheckedRequest, type InSession, newlyIn } from "./in-session.ts";
 import { openWithCode } from "./open-with-code.ts";
@@ -55,8 +55,16 @@ async function decideAt(
   const resources = await isolate.resources.findAll(context, checked.request.resources);
   const signIn = signInOf(pendingProofs(flow));
   if (signIn === undefined) {
-    const sessionId = person?.sessionId ?? readCookie(context, request, "op-session");
-    return decideInSession(at, position, checked, { policy, resources, sessionId });
+    const accounts = await readAccounts(context, request);
+    const account =
+      person === undefined
+        ? await findAccount(
+            at,
+            accounts,
+            whoseFlow(flow, async () => checked),
+          )
+        : ({ kind: "person", person } as const);
+    return decideInSession(at, position, checked, { policy, resources, account });
   }
   const known = withKnownProofs(signIn, person);
   const prepared = await prepareSession(at, known, { person, shard: flow.shard });

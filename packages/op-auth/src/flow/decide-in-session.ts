@@ -5,6 +5,8 @@ import { sessionVersion } from "@edge-op/shared/sessions/sessions";
 import { planGrant } from "../authorization/plan-grant.ts";
 import { spendPushedRequest } from "../authorization/pushed-request.ts";
 import type { PageRequest } from "../pages/frame.ts";
+import type { AccountOfRequest } from "../session/signed-in-person.ts";
+import { whoseFlow } from "../step/flow.ts";
 import { newFlow, pathOf } from "../step/sealed-flow.ts";
 import type { Policy, Step } from "../step/step.ts";
 import { issueCode, recordGrant, sendCode } from "./grant-code.ts";
@@ -24,16 +26,18 @@ export async function decideInSession(
   at: PageRequest,
   position: FlowPosition,
   checked: CheckedRequest,
-  { policy, resources, sessionId }: Rules & { readonly sessionId: string | undefined },
+  { policy, resources, account }: Rules & { readonly account: AccountOfRequest },
 ): Promise<Response> {
   const { context, isolate } = at;
   const { flow, added } = position;
   const { client, decision } = checked;
+  const sessionId = account.kind === "session" ? account.id : account.person?.sessionId;
   const signInVersion = sessionId === undefined ? undefined : sessionVersion(sessionId);
   const grant = await planGrant(context, isolate, { client, signInVersion, resources });
-  const found =
-    sessionId === undefined ? undefined : await findInSession(at, position.person, checked, sessionId, grant);
-  const facts = await readFacts(at, position, policy, client, found, added?.allowed);
+  const answered = await findInSession(at, account, checked, { grant, whose: whoseFlow(flow, async () => checked) });
+  const found = answered === "ask" ? undefined : answered;
+  const known = await readFacts(at, position, policy, client, found, added?.allowed);
+  const facts = { ...known, mustChoose: answered === "ask" };
   const next = nextStep(flow, facts, policy, context.arrivedAtMs);
   if (next.kind === "refuse") throw new OAuthError(next.code, next.reason);
   await decision.commit();

@@ -32,8 +32,10 @@ export async function findNext(at: StepRequest): Promise<FoundNext> {
   const { context, isolate, flow, browser, policy } = at;
   return settle(context, isolate, async () => {
     const whom = await findWhom(at);
-    if (whom === undefined)
-      return { next: nextStep(flow, nobody, policy, context.arrivedAtMs), whom, factors: undefined };
+    if (whom === undefined) {
+      const { mustChoose } = newcomerOf(flow) === undefined ? await at.account() : {};
+      return { next: nextStep(flow, { ...nobody, mustChoose }, policy, context.arrivedAtMs), whom, factors: undefined };
+    }
     const { account } = whom;
     const known = { flow, browser, added: account };
     const facts = await readPersonFacts(at, known, policy, whom, await subjectFor(at, whom));

@@ -6,7 +6,8 @@ import { type PreparedSession, sessionVersion } from "@edge-op/shared/sessions/s
 import type { CodeRequest } from "../authorization/authorization-request.ts";
 import { type PlannedGrant, sessionGrant } from "../authorization/plan-grant.ts";
 import type { PageRequest } from "../pages/frame.ts";
-import { findSignedInUser, type SignedInPerson } from "../session/signed-in-person.ts";
+import { judgeAlone, type Whose } from "../session/choose-account.ts";
+import { type AccountOfRequest, findSignedInUser, type SignedInPerson } from "../session/signed-in-person.ts";
 
 /** A checked request that is being decided. */
 export interface CheckedRequest {
@@ -31,27 +32,36 @@ export interface InSession {
   readonly isRecorded: boolean;
 }
 
-/** The session, of an active user that no cut-off has ended. Uses it, unless the step has read it. */
+/**
+ * The session of the request's account, of an active user that no cut-off has ended. Uses it, unless it was read. `ask`: the request is not for the
+ * only account of the browser, or there are several.
+ */
 export async function findInSession(
-  { context, isolate }: PageRequest,
-  person: SignedInPerson | undefined,
+  at: PageRequest,
+  account: AccountOfRequest,
   { client, request }: CheckedRequest,
-  sessionId: string,
-  grant: PlannedGrant,
-): Promise<InSession | undefined> {
+  { grant, whose }: { readonly grant: PlannedGrant; readonly whose: Whose },
+): Promise<InSession | "ask" | undefined> {
+  const { context, isolate } = at;
+  if (account.kind === "ask") return "ask";
+  if (account.kind === "nobody") return undefined;
   const find = async () => {
-    if (person !== undefined) {
+    if (account.kind === "person") {
+      const { person } = account;
       const known = person.clients.find(({ clientId }) => clientId === client.clientId);
       return { ...person, known, isRecorded: false };
     }
+    const { id: sessionId } = account;
     const recorded = sessionGrant(client, request, grant);
     const use = await isolate.sessions.use(context, sessionId, client.clientId, recorded);
     const user = use && (await findSignedInUser(context, isolate, sessionVersion(sessionId), use.session));
-    return use && user && { ...use, user, known: use.client, isRecorded: use.client !== undefined };
+    return use && user && { ...use, sessionId, user, known: use.client, isRecorded: use.client !== undefined };
   };
   const found = await find();
   if (found === undefined) return undefined;
-  const { session, user, dismissal, isRecorded } = found;
+  const { session, sessionId, user, dismissal, isRecorded } = found;
+  const judged = account.kind === "session" && account.isAlone ? await judgeAlone(at, user, whose) : "account";
+  if (judged !== "account") return judged === "ask" ? "ask" : undefined;
   const subject = (await pairwiseSubject(context.env, client, user.sub)) ?? user.sub;
   return { session, sessionId, known: sameRegistration(found.known, client), dismissal, subject, grant, isRecorded };
 }

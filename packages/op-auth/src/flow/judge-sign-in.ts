@@ -58,7 +58,9 @@ export async function demandMore(at: PageRequest, judged: Judged): Promise<Flow 
   }
   const marks = { ...flow.marks, demanded };
   if (demanded === "mfa") return { ...flow, marks };
-  return { ...(await newFlow(at, flow.purpose, marks)), typed: flow.typed, problem: { kind: "not allowed" } };
+  // Somebody else who is signed in does not go on in place of the person who was judged.
+  const bound = { ...marks, account: session.sub, otherAccount: undefined };
+  return { ...(await newFlow(at, flow.purpose, bound)), typed: flow.typed, problem: { kind: "not allowed" } };
 }
 
 async function ask(at: PageRequest, { session, client }: Judged): Promise<SignInVerdict | undefined> {

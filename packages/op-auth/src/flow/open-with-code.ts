@@ -39,6 +39,9 @@ export async function openWithCode(
   if (opened.kind !== "opened") return signInAgain(at, flow, browser, opened);
   const again = { flow: { ...flow, isOpened: true }, browser };
   const other = { ...checked, pushedId: undefined };
-  const response = await decideInSession(at, again, other, { ...rules, sessionId: opened.session.id });
+  const response = await decideInSession(at, again, other, {
+    ...rules,
+    account: { kind: "session", id: opened.session.id, isAlone: false },
+  });
   return withCookies(response, opened.cookies);
 }

@@ -23,8 +23,10 @@ type Added = Pick<
 export interface FlowPosition {
   readonly flow: Flow;
   readonly browser: Browser;
-  /** The signed-in person, if they were read for the step. */
+  /** The signed-in person, if they were read for the step: with pending proofs, the one whose session they may replace. */
   readonly person?: SignedInPerson | undefined;
+  /** Who is signed in in any case: pending proofs of someone else leave them signed in. */
+  readonly holder?: SignedInPerson | undefined;
   readonly added?: Added;
 }
 
@@ -58,7 +60,8 @@ export async function demandAt(
   if (flow === undefined) return undefined;
   if (flow.fid === position.flow.fid) return { ...position, flow };
   await added?.write?.();
-  return { ...others, flow };
+  const person = others.person?.user.sub === session.sub ? others.person : undefined;
+  return { ...others, person, flow };
 }
 
 /** A proof that asks for another proof opens nothing yet. */
@@ -69,11 +72,12 @@ export async function askForProof(at: PageRequest, position: FlowPosition, step:
 
 /** How the proofs of a flow open a session. */
 export function openingBy(
-  { flow, browser }: FlowPosition,
+  { flow, browser, person, holder = person }: FlowPosition,
   { isNewBrowser, terms }: Pick<Facts, "isNewBrowser" | "terms">,
 ): OpenOptions {
   const { fid, startedAtMs } = flow;
-  return { flow: { fid, untilMs: startedAtMs + flowMs }, signingIn: { browser, startedAtMs, isNewBrowser, terms } };
+  const signingIn = { browser, startedAtMs, isNewBrowser, terms };
+  return { flow: { fid, untilMs: startedAtMs + flowMs }, signingIn, holder };
 }
 
 /** **Opens the session of complete proofs**; its person goes on at the page of a step, or at a path. */

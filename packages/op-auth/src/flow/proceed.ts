@@ -58,15 +58,15 @@ async function proceedToAccount(at: PageRequest, position: FlowPosition, purpose
   if (signIn === undefined) return beginSignIn(at, position, purpose, policy);
   const prepared = await prepareSession(at, withKnownProofs(signIn, person), { person, shard: flow.shard });
   const { session } = prepared;
-  const known = await settle(context, isolate, () => readPersonFacts(at, position, policy, session, session.sub));
-  const next = nextStep(flow, { ...known, allowed: [] }, policy, context.arrivedAtMs);
+  const facts = await settle(context, isolate, () => readPersonFacts(at, position, policy, session, session.sub));
+  const next = nextStep(flow, { ...facts, allowed: [] }, policy, context.arrivedAtMs);
   if (next.kind === "refuse") throw new OAuthError(next.code, next.reason);
   const before = stepBefore(next);
   const demanding = await demandAt(at, position, before, { policy, prepared, client: undefined });
   if (demanding !== undefined) return proceedToAccount(at, demanding, purpose);
   if (before !== undefined) return askForProof(at, position, before, session.sub);
   const goal = next.kind === "page" ? next.step : purpose.path;
-  return openAndGoTo(at, position, { signIn, prepared }, openingBy(position, known), goal);
+  return openAndGoTo(at, position, { signIn, prepared }, openingBy(position, facts), goal);
 }
 
 /** Nothing is proven: the first page, or that of the purpose after the session was opened. */

@@ -13,9 +13,9 @@ import { areParametersKept, openParameters } from "../authorization/stored-param
 import { loginStart } from "../pages/describe-client.tsx";
 import type { PageRequest } from "../pages/frame.ts";
 import type { ShownError } from "../pages/serve-page.tsx";
-import { decidePerson, type SignedInPerson } from "../session/signed-in-person.ts";
+import { decideAccount, decideSessionOf, type FoundAccount } from "../session/signed-in-person.ts";
 import { WriteRefused } from "../session/write-as.ts";
-import { type Flow, pendingProofs } from "../step/flow.ts";
+import { type Flow, pendingProofs, whoseFlow } from "../step/flow.ts";
 import { expired, newFlow, type OpenFlow, openFlow, pathOf } from "../step/sealed-flow.ts";
 import type { Step, StepRequest, StepResult } from "../step/step.ts";
 import { localesOf } from "../step/step-request.ts";
@@ -114,10 +114,10 @@ async function judgeForm(at: PageRequest, step: Step, open: StepRequest, form: F
   const { flow, browser } = open;
   const found = await findNext(open);
   // The flow goes on as if this form had not been sent.
-  if (!isNext(found, step)) return proceed(at, { flow, browser, person: await open.person() });
+  if (!isNext(found, step)) return proceed(at, { flow, browser, person: await personAt(open, flow) });
   const judged = await judgeBefore(at, step, open, found);
   if (judged instanceof OAuthError) return withCookies(await refuse(at, open, judged), [browser.setCookie]);
-  if (judged !== undefined) return proceed(at, { flow: judged, browser, person: await open.person() });
+  if (judged !== undefined) return proceed(at, { flow: judged, browser, person: await personAt(open, judged) });
   return continueWith(at, step, open, await step.submit({ ...open, factors: found.factors }, form));
 }
 
@@ -189,9 +189,11 @@ async function responseAfter(at: PageRequest, step: Step, open: StepRequest, res
         problem: undefined,
         typed,
       };
+      const hasRead = step.isForPerson || proofs.length > 0;
+      const holder = hasRead || pendingProofs(added).length > 0 ? await personAt(open, added) : undefined;
       // Only a step that has read the person has one to pass on.
-      const person = !isAnew && (step.isForPerson || proofs.length > 0) ? await open.person() : undefined;
-      return proceed(at, { flow: added, browser, person, added: result });
+      const person = hasRead && !isAnew ? holder : undefined;
+      return proceed(at, { flow: added, browser, person, holder, added: result });
     }
   }
 }
@@ -277,23 +279,40 @@ async function leadingOn(at: PageRequest, { purpose }: Flow, error: ShownError, 
 async function readStep(at: PageRequest, { flow, browser }: OpenFlow): Promise<StepRequest> {
   const { context, isolate } = at;
   const { purpose } = flow;
-  let known: Promise<SignedInPerson | undefined> | undefined;
-  const person = () => (known ??= decidePerson(at));
+  let checking: Promise<StepRequest["authorization"]> | undefined;
+  const asked = purpose.kind === "account" ? undefined : async () => (await checking)!;
+  let known: Promise<FoundAccount> | undefined;
+  const account = () => (known ??= decideAccount(at, whoseFlow(flow, asked)));
+  const person = async () => (await account()).person;
   // Almost every page and form needs the person: the session is read in parallel with what follows.
-  void person().catch(() => {});
+  void account().catch(() => {});
   void isolate.upstreams.readAhead(context);
   if (purpose.kind === "account") {
     const policy = withDemand(accountPolicy(context, purpose), flow.marks.demanded);
-    return { ...at, flow, browser, person, authorization: undefined, policy };
+    return { ...at, flow, browser, person, account, authorization: undefined, policy };
   }
   const check = async () => {
     const { client, parameters } = await readClient(at, purpose);
     const target = checkResponseTarget(context.settings, client, parameters);
     return { client, request: await checkRequest({ context, isolate, client, parameters }, target) };
   };
-  const { client, ...asked } = await settle(context, isolate, check, readingAhead(at, purpose));
-  const policy = withDemand(await authorizationPolicy(context, client, asked.request), flow.marks.demanded);
-  return { ...at, flow, browser, person, authorization: { client, ...asked }, policy };
+  const checked = settle(context, isolate, check, readingAhead(at, purpose));
+  checking = checked;
+  const { client, ...others } = await checked;
+  const policy = withDemand(await authorizationPolicy(context, client, others.request), flow.marks.demanded);
+  return { ...at, flow, browser, person, account, authorization: { client, ...others }, policy };
+}
+
+/**
+ * The person with whom a flow goes on: whose session its pending proofs replace, else who stays signed in beside them. Cost: that of `account`; 1 object
+ * call if the person has another session in this browser.
+ */
+async function personAt(open: StepRequest, { isOpened, proofs }: Pick<Flow, "isOpened" | "proofs">) {
+  const [pending] = pendingProofs({ isOpened, proofs });
+  const { person, holder } = await open.account();
+  if (pending === undefined || (person ?? holder)?.user.sub === pending.sub)
+    return pending ? (person ?? holder) : person;
+  return (await decideSessionOf(open, pending.sub)) ?? person ?? holder;
 }
 
 /** A form belongs to one step of one flow; that of a page for a person, to the person too, so that nobody submits what was shown to someone else. */

@@ -18,6 +18,7 @@ import { linkStep } from "../upstream/link-step.tsx";
 export const steps: readonly Step[] = [
   signUpStep,
   createAccountStep,
+  selectAccountStep,
   signInStep,
   recoverStep,
   proveMoreStep,
@@ -27,7 +28,6 @@ export const steps: readonly Step[] = [
   enrolStep,
   recoveryCodesStep,
   linkStep,
-  selectAccountStep,
   termsStep,
   consentStep,
 ];

@@ -71,7 +71,9 @@ const ofBrowser = ["flow-invalid", "form-token-invalid", "upstream-transaction-u
  */
 function needsCookies(context: RequestContext<AuthEnv>, request: ReceivedRequest, error: unknown): boolean {
   if (!(error instanceof OAuthError) || !ofBrowser.includes(error.reason)) return false;
-  return (["op-browser", "op-session"] as const).every((name) => readCookie(context, request, name) === undefined);
+  return (["op-browser", "op-session", "op-accounts"] as const).every(
+    (name) => readCookie(context, request, name) === undefined,
+  );
 }
 
 /** The description of a refusal is for the client's developer. Other failures have no description that adds to the text. */

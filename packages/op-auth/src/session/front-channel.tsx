@@ -10,7 +10,7 @@ import type { AuthIsolate } from "../runtime/isolate.ts";
 import { LogoutFault } from "./logout-page.tsx";
 
 /** Maximum number of frames on a page. Further clients of a session are not notified through the browser. */
-const framesAtMost = 50;
+export const framesAtMost = 50;
 
 /**
  * **The URLs that a logout loads in the browser**: the `frontchannel_logout_uri` of each active client of the session, with `iss` and the `sid` of
@@ -41,6 +41,8 @@ export interface FrontChannelView {
   /** Where the person continues after the logout. */
   readonly returnTo: string | undefined;
   readonly fault: OAuthError | undefined;
+  /** Another account of this browser is still signed in. */
+  readonly hasOthers: boolean;
 }
 
 /** The page has loaded when its frames have; a client that does not respond does not delay the person. */
@@ -64,18 +66,19 @@ export const frontChannelScript: Script = { name: "front-channel-logout.js", bod
  */
 export function FrontChannelPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: FrontChannelView }) {
   const { t } = frame;
-  const { urls, returnTo, fault } = view;
+  const { urls, returnTo, fault, hasOthers } = view;
   return (
     <Layout {...frame} location={undefined} title={t("loggedOut.title")} scripts={[frontChannelScript]}>
       <div class="head" role="status">
         <h1>{t("loggedOut.title")}</h1>
         <p class="muted">{returnTo === undefined ? t("loggedOut.applications") : t("loggedOut.returning")}</p>
+        {hasOthers && <p class="muted">{t("loggedOut.others")}</p>}
       </div>
       <LogoutFault t={t} fault={fault} />
       <div class="actions">
         {returnTo === undefined ? (
           <a class="button quiet" href="/account">
-            {t("loggedOut.again")}
+            {t(hasOthers ? "link.account" : "loggedOut.again")}
           </a>
         ) : (
           <a class="button quiet" href={returnTo} id="continue">

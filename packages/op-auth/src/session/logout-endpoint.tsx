@@ -1,5 +1,4 @@
 import { clientMark } from "@edge-op/pages/client-mark";
-import { clearCookie, readCookie } from "@edge-op/pages/cookies";
 import { formToken, requireFormToken } from "@edge-op/pages/form-token";
 import { MessagePage } from "@edge-op/pages/message-pages";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
@@ -15,12 +14,20 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { log } from "@edge-op/shared/runtime/log";
 import type { Session } from "@edge-op/shared/sessions/session-rpc";
 import { storeParameters, takeParameters } from "../authorization/stored-parameters.ts";
-import { frameOf } from "../pages/frame.ts";
+import { frameOf, type PageRequest } from "../pages/frame.ts";
 import type { AuthEnv } from "../runtime/auth-env.ts";
 import type { AuthIsolate } from "../runtime/isolate.ts";
+import {
+  accountCookies,
+  type BrowserAccount,
+  type BrowserAccounts,
+  isAlone,
+  readAccounts,
+  whileEnding,
+  withoutAccounts,
+} from "./browser-accounts.ts";
 import { clientLogout, isClientRequest } from "./client-logout.ts";
-import { readEnding, whileEnding } from "./ending-session.ts";
-import { FrontChannelPage, frontChannelUrls } from "./front-channel.tsx";
+import { FrontChannelPage, framesAtMost, frontChannelUrls } from "./front-channel.tsx";
 import { LogoutFault, LogoutPage } from "./logout-page.tsx";
 import { checkLogoutRequest, type LogoutRequest, logoutParameters } from "./logout-request.ts";
 
@@ -44,21 +51,44 @@ export async function logoutEndpoint(
     const form = readForm(request);
     if (await isClientRequest(context, isolate, request, form)) return clientLogout(context, isolate, request, form);
   }
-  const cookie = readCookie(context, request, "op-session");
-  if (request.method === "POST" && cookie === undefined) return continueAsGet(context, isolate, request);
+  const accounts = await readAccounts(context, request);
+  const { active, all, ending } = accounts;
+  const isUnknown = all.length === 0 && ending.length === 0;
+  if (request.method === "POST" && isUnknown) return continueAsGet(context, isolate, request);
   const { parameters, expired } = await receiveParameters(context, isolate, request);
   const checked = await settle(context, isolate, () => checkLogoutRequest(context, isolate, parameters));
   const logout = { ...checked, fault: expired ?? checked.fault };
   if (logout.fault !== undefined) reportFailure(logout.fault, context, request);
-  if (cookie === undefined) return leaveWithoutSession(context, request, logout);
+  if (isUnknown) return leaveWithoutSession(context, request, logout);
   const at = { context, isolate, request };
-  const ending = await readEnding(context, cookie);
-  if (ending !== undefined) return signOut({ ...at, sessionId: ending }, logout);
-  const contents = await isolate.sessions.read(context, cookie);
-  // A session that has expired or ended may still have remaining work.
-  const isDecided = contents === undefined || (await isAbout(context, logout, contents.session));
-  if (isDecided) return signOut({ ...at, sessionId: cookie }, logout);
-  return requestConfirmation(context, request, logout, cookie, parameters);
+  if (all.length === 0) return signOut({ ...at, sessionIds: idsOf(ending) }, logout);
+  const listed = await findListed(context, logout, accounts);
+  if (listed !== undefined) return signOut({ ...at, sessionIds: [listed.id] }, logout);
+  if (active !== undefined && active.sub === undefined) {
+    const contents = await isolate.sessions.read(context, active.id);
+    // A session that has expired or ended may still have remaining work.
+    const isDecided = contents === undefined ? isAlone(accounts) : await isAbout(context, logout, contents.session);
+    if (isDecided) return signOut({ ...at, sessionIds: [active.id] }, logout);
+  }
+  return requestConfirmation(at, logout, accounts, parameters);
+}
+
+function idsOf(accounts: readonly BrowserAccount[]): string[] {
+  return accounts.map(({ id }) => id);
+}
+
+/** The account of the list that the hint names: a list has one session of each person. A logout that was not confirmed is finished. */
+async function findListed(
+  context: RequestContext<AuthEnv>,
+  { hint, client }: LogoutRequest,
+  { all, ending }: BrowserAccounts,
+): Promise<BrowserAccount | undefined> {
+  if (hint === undefined || client === undefined) return undefined;
+  const listed = [...all, ...ending];
+  const subjects = await Promise.all(
+    listed.map(async ({ sub }) => sub && ((await pairwiseSubject(context.env, client, sub)) ?? sub)),
+  );
+  return listed.find((_, index) => subjects[index] === hint.sub);
 }
 
 /** A length of query that every platform accepts. Only `state` can make it longer. */
@@ -105,36 +135,48 @@ export async function confirmLogout(
 ): Promise<Response> {
   const form = readForm(request);
   const check = () => settle(context, isolate, () => checkLogoutRequest(context, isolate, form));
-  const cookie = readCookie(context, request, "op-session");
-  if (cookie === undefined) return leave(context, request, await check());
-  const sessionId = (await readEnding(context, cookie)) ?? cookie;
-  await requireFormToken(context, "logout", sessionId, form.get("form_token"));
-  if (form.get("decision") === "stay") {
+  const accounts = await readAccounts(context, request);
+  const { active, all, ending } = accounts;
+  const shown = shownAccount(accounts);
+  if (shown === undefined) return leave(context, request, await check());
+  await requireFormToken(context, "logout", shown, form.get("form_token"));
+  const decision = form.get("decision");
+  if (decision === "stay") {
     const frame = await frameOf(context, request, (await check()).uiLocales);
     const { t } = frame;
     const link = { href: "/account", text: t("link.account") };
     return respondPage(<MessagePage frame={frame} title={t("stayed.title")} text={t("stayed.text")} link={link} />);
   }
-  return signOut({ context, isolate, request, sessionId }, await whileEnding(context, sessionId, check));
+  const everything = idsOf([...all, ...ending]);
+  const sessionIds = decision === "all" || active === undefined ? everything : [active.id];
+  const at = { context, isolate, request };
+  return signOut({ ...at, sessionIds }, await whileEnding(at, shown, check));
+}
+
+/** What the page asks about, to which its form is bound: the active account, else all others. */
+function shownAccount({ active, all, ending }: BrowserAccounts): string | undefined {
+  return (active ?? all[0])?.id ?? ending[0]?.id;
 }
 
 export interface SignOut {
   readonly context: RequestContext<AuthEnv>;
   readonly isolate: AuthIsolate;
   readonly request: ReceivedRequest;
-  readonly sessionId: string;
+  readonly sessionIds: readonly string[];
 }
 
 /** What the page after the end of a session needs. */
 type Ending = Pick<LogoutRequest, "returnTo" | "uiLocales" | "fault">;
 
-/** Ends the session, and loads the front-channel logout URLs of its clients on the way back. */
-export async function signOut({ context, isolate, request, sessionId }: SignOut, logout: Ending): Promise<Response> {
-  const urls = await whileEnding(context, sessionId, async () => {
-    const ended = await endSession(context, isolate, { id: sessionId }, "logout");
-    return ended === undefined ? [] : frontChannelUrls(context, isolate, ended);
-  });
-  return leave(context, request, logout, urls);
+/** Ends sessions of this browser, and loads the front-channel logout URLs of their clients on the way back. Other accounts stay signed in. */
+export async function signOut({ context, isolate, request, sessionIds }: SignOut, logout: Ending): Promise<Response> {
+  const end = (id: string) =>
+    whileEnding({ context, request }, id, async () => {
+      const ended = await endSession(context, isolate, { id }, "logout");
+      return ended === undefined ? [] : frontChannelUrls(context, isolate, ended);
+    });
+  const urls = await Promise.all(sessionIds.map(end));
+  return leave(context, request, logout, { sessionIds, urls: urls.flat().slice(0, framesAtMost) });
 }
 
 async function receiveParameters(
@@ -164,23 +206,28 @@ async function isAbout(
   return hint.sub === ((await pairwiseSubject(context.env, client, session.sub)) ?? session.sub);
 }
 
+const nothingEnded = { sessionIds: [], urls: [] };
+
 async function leave(
   context: RequestContext<AuthEnv>,
   request: ReceivedRequest,
   { returnTo, uiLocales, fault }: Ending,
-  urls: readonly string[] = [],
+  { sessionIds, urls }: { readonly sessionIds: readonly string[]; readonly urls: readonly string[] } = nothingEnded,
 ): Promise<Response> {
-  const cookies = [clearCookie(context, "op-session")];
+  const left = withoutAccounts(await readAccounts(context, request), sessionIds);
+  const cookies = await accountCookies(context, request, left);
+  const hasOthers = left.all.length > 0;
   const frame = await frameOf(context, request, uiLocales);
   if (urls.length > 0) {
-    return respondPage(<FrontChannelPage frame={frame} view={{ urls, returnTo, fault }} />, { cookies, frames: urls });
+    const view = { urls, returnTo, fault, hasOthers };
+    return respondPage(<FrontChannelPage frame={frame} view={view} />, { cookies, frames: urls });
   }
   if (returnTo !== undefined) return redirect(returnTo, cookies);
   const { t } = frame;
-  const link = { href: "/account", text: t("loggedOut.again") };
+  const link = { href: "/account", text: t(hasOthers ? "link.account" : "loggedOut.again") };
   const view = {
     title: t("loggedOut.title"),
-    text: t("loggedOut.text"),
+    text: t(hasOthers ? "loggedOut.others" : "loggedOut.text"),
     link,
     note: <LogoutFault t={t} fault={fault} />,
   };
@@ -202,16 +249,20 @@ async function leaveWithoutSession(
 }
 
 async function requestConfirmation(
-  context: RequestContext<AuthEnv>,
-  request: ReceivedRequest,
+  { context, isolate, request }: PageRequest,
   logout: LogoutRequest,
-  sessionId: string,
+  accounts: BrowserAccounts,
   parameters: Form,
 ): Promise<Response> {
   const fields = presentParameters(parameters);
+  const { active, all } = accounts;
+  const shown = shownAccount(accounts) ?? "";
   const view = {
     action: "/logout/confirm",
-    fields: { ...Object.fromEntries(fields), form_token: await formToken(context, "logout", sessionId) },
+    fields: { ...Object.fromEntries(fields), form_token: await formToken(context, "logout", shown) },
+    hasActive: active !== undefined,
+    user: active?.sub === undefined ? undefined : await isolate.users.find(context, active.sub),
+    hasOthers: all.some((each) => each !== active),
     client: logout.client?.status === "active" ? clientMark(logout.client).name : undefined,
     fault: logout.fault,
   };

@@ -1,5 +1,7 @@
 import { Layout } from "@edge-op/pages/layout";
+import { accountName, displayName, Person } from "@edge-op/pages/person";
 import type { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { User } from "@edge-op/shared/users/user";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import type { AuthTranslator } from "../pages/messages.ts";
 
@@ -9,6 +11,11 @@ export interface LogoutView {
   /** The name of the client that requested the logout, if it is known. */
   readonly client: string | undefined;
   readonly fault: OAuthError | undefined;
+  /** Whether an account is active; otherwise the page asks about all. */
+  readonly hasActive: boolean;
+  readonly hasOthers: boolean;
+  /** Whose the active account is, if there are several. */
+  readonly user: User | undefined;
 }
 
 /** **What is wrong with the request of the application**, for the person and for its developer. The person is signed out all the same. */
@@ -34,15 +41,29 @@ export function LogoutPage({ frame, view }: { readonly frame: AuthPageFrame; rea
         <h1>{t("logout.title")}</h1>
         {view.client && <p>{t("logout.asked", { client: view.client })}</p>}
         <p class="muted">{t("logout.text", { provider: branding.name })}</p>
+        {view.user && <Person name={displayName(view.user)} text={accountName(view.user)} />}
       </div>
       <LogoutFault t={t} fault={view.fault} />
       <form method="post" action={view.action} class="actions">
         {Object.entries(view.fields).map(([name, value]) => (
           <input type="hidden" name={name} value={value} />
         ))}
-        <button type="submit" name="decision" value="leave" id="sign-out">
-          {t("logout.submit")}
-        </button>
+        {view.hasActive && (
+          <button type="submit" name="decision" value="leave" id="sign-out">
+            {t("logout.submit")}
+          </button>
+        )}
+        {view.hasOthers && (
+          <button
+            type="submit"
+            name="decision"
+            value="all"
+            class={view.hasActive ? "quiet" : undefined}
+            id="sign-out-all"
+          >
+            {t("logout.all")}
+          </button>
+        )}
         <button type="submit" name="decision" value="stay" class="quiet" id="stay">
           {t("logout.stay")}
         </button>

@@ -1,4 +1,3 @@
-import { formatCookie, readCookie } from "@edge-op/pages/cookies";
 import { endSession } from "@edge-op/shared/endings/endings";
 import { describeDevice, placeOf } from "@edge-op/shared/http/asker";
 import type { Proof, SessionAdmission, SessionFlow } from "@edge-op/shared/sessions/session-rpc";
@@ -8,7 +7,7 @@ import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
 import type { PageRequest } from "../pages/frame.ts";
 import { readDeployment } from "../runtime/deployment.ts";
 import { rememberTerms } from "./agreed-terms.ts";
-import { readEnding, whileEnding } from "./ending-session.ts";
+import { accountCookies, readAccounts, whileEnding, withActive } from "./browser-accounts.ts";
 import { recordBrowser, type SigningIn } from "./known-browser.ts";
 import type { SignedInPerson } from "./signed-in-person.ts";
 import { oldestVersion } from "./write-as.ts";
@@ -24,6 +23,8 @@ export interface OpenOptions {
   readonly flow?: SessionFlow | undefined;
   /** The browser and the begin of a sign-in; absent where a session is only opened anew. */
   readonly signingIn?: SigningIn | undefined;
+  /** Whoever is signed in in the browser, if they were read: someone else stays signed in. */
+  readonly holder?: SignedInPerson | undefined;
   readonly admitted?: SessionAdmission | undefined;
   /** What the client is admitted by, and the offline grant that is listed with the session. */
   readonly listed?: AdmittedBy | undefined;
@@ -61,10 +62,11 @@ export async function prepareSession(
 }
 
 /**
- * **Opens a prepared session for this browser**, and lists it in D1. Another person's session ends first, and its clients are notified. A session
- * that a change of its user has ended meanwhile ends before the browser gets its cookie (ADR 16). If the session to be replaced has ended, the
- * sign-in is still valid: it gets a session of its own, without a client; so does one whose client's consent was withdrawn meanwhile. Cost: 1 object
- * call and 1 D1 call, in parallel; those of endings.ts where a session ends.
+ * **Opens a prepared session for this browser**, makes it the active one, and lists it in D1. Sessions of other people stay, up to the number of
+ * browser-accounts.ts; one more, and another session of the same person, end first, and their clients are notified. A session that a change of its
+ * user has ended meanwhile ends before the browser gets its cookie (ADR 16). If the session to be replaced has ended, the sign-in is still valid: it
+ * gets a session of its own, without a client; so does one whose client's consent was withdrawn meanwhile. Cost: 1 object call and 1 D1 call, in
+ * parallel; those of endings.ts where a session ends.
  */
 export async function openSession(
   at: PageRequest,
@@ -73,7 +75,7 @@ export async function openSession(
   options: OpenOptions = {},
 ): Promise<OpenedSession> {
   const { context, isolate } = at;
-  await endPrevious(at, prepared);
+  await endPrevious(at, prepared, options.holder);
   const [opened, saved] = await openAndList(at, signIn, prepared, options);
   if (opened === "spent") {
     await unlist(at, prepared);
@@ -96,20 +98,21 @@ export async function openSession(
 async function openedAs(
   at: PageRequest,
   prepared: PreparedSession,
-  { signingIn }: OpenOptions,
+  { signingIn, holder }: OpenOptions,
 ): Promise<OpenedSession> {
-  const { context } = at;
-  const { session, terms } = readDeployment(context.env);
-  const { absoluteMs } = session;
-  const cookie = formatCookie(context, "op-session", prepared.id, absoluteMs / 1000);
-  if (signingIn === undefined) return { kind: "opened", session: prepared, cookies: [cookie] };
+  const { context, request } = at;
+  const { terms } = readDeployment(context.env);
   const { sub } = prepared.session;
+  const before = await namedAccounts(at, holder);
+  const accounts = withActive({ ...before, ending: [] }, { id: prepared.id, sub });
+  const own = await accountCookies(context, request, accounts);
+  if (signingIn === undefined) return { kind: "opened", session: prepared, cookies: own };
   const hasAgreed = terms !== undefined && signingIn.terms === terms.version;
   const [known, agreed] = await Promise.all([
     recordBrowser(at, sub, signingIn),
     hasAgreed ? rememberTerms(at, signingIn.browser, sub, terms.version) : undefined,
   ]);
-  const cookies = [cookie, known, agreed].filter((each) => each !== undefined);
+  const cookies = [...own, known, agreed].filter((each) => each !== undefined);
   return { kind: "opened", session: prepared, cookies };
 }
 
@@ -143,10 +146,24 @@ async function unlist(
   if (replaces === undefined) await deleteUserSessions(context.env.DB, session.sub, [session.sid]);
 }
 
-/** Ends the session of this browser unless it is replaced; also one that has ended, which may have remaining work. */
-async function endPrevious({ context, isolate, request }: PageRequest, { replaces }: PreparedSession): Promise<void> {
-  const cookie = readCookie(context, request, "op-session");
-  if (cookie === undefined || cookie === replaces) return;
-  const id = (await readEnding(context, cookie)) ?? cookie;
-  await whileEnding(context, id, () => endSession(context, isolate, { id }, "someone signed in anew"));
+/** The accounts of this browser before a sign-in. */
+async function namedAccounts({ context, request }: PageRequest, holder: SignedInPerson | undefined) {
+  const accounts = await readAccounts(context, request);
+  const all = accounts.all.map(({ id, sub }) => ({ id, sub: id === holder?.sessionId ? holder.user.sub : sub }));
+  return { ...accounts, all };
+}
+
+/**
+ * Ends what the list of this browser has no place for beside a prepared session; also sessions that have ended, which may have remaining work, and one
+ * whose person is not known.
+ */
+async function endPrevious(at: PageRequest, { id, session, replaces }: PreparedSession, holder?: SignedInPerson) {
+  const { context, isolate } = at;
+  const accounts = await namedAccounts(at, holder);
+  const kept = new Set(withActive(accounts, { id, sub: session.sub }).all.map((account) => account.id));
+  const stay = (each: string) => each === replaces || kept.has(each);
+  const left = accounts.all.map((account) => account.id).filter((each) => !stay(each));
+  const end = (each: string) =>
+    whileEnding(at, each, () => endSession(context, isolate, { id: each }, "someone signed in anew"));
+  await Promise.all([...accounts.ending.map((account) => account.id), ...left].map(end));
 }

@@ -1,4 +1,3 @@
-import { readCookie } from "@edge-op/pages/cookies";
 import { readAhead } from "@edge-op/shared/callers/read-ahead";
 import { settle } from "@edge-op/shared/control/settle";
 import { type RequestContext, withMembers } from "@edge-op/shared/http/request-context";
@@ -9,6 +8,15 @@ import type { User } from "@edge-op/shared/users/user";
 import type { PageRequest } from "../pages/frame.ts";
 import type { AuthEnv } from "../runtime/auth-env.ts";
 import type { AuthIsolate } from "../runtime/isolate.ts";
+import {
+  type BrowserAccount,
+  type BrowserAccounts,
+  hasAccounts,
+  isAlone,
+  readAccounts,
+  withoutAccounts,
+} from "./browser-accounts.ts";
+import { chooseAccount, judgeAlone, type Whose } from "./choose-account.ts";
 import type { Basis } from "./write-as.ts";
 
 export interface SignedInPerson extends SessionContents {
@@ -22,23 +30,107 @@ export function basisOf({ user: { sub }, session: { sid }, sessionId }: SignedIn
 }
 
 /**
- * **The session of a browser's cookie and its user**, for pages: a decision of its own, so that it may be made beside another one of the same
+ * **The active account of a browser and its session**, for pages: a decision of its own, so that it may be made beside another one of the same
  * request. Cost: 1 object call. Calls that follow one another: 3 in a cold isolate, 2 after a pause, 1 in a busy one; none without a cookie.
  */
-export async function decidePerson({ context, isolate, request }: PageRequest): Promise<SignedInPerson | undefined> {
-  const sessionId = readCookie(context, request, "op-session");
-  if (sessionId === undefined) return undefined;
+export async function decidePerson(at: PageRequest): Promise<SignedInPerson | undefined> {
+  if (!hasAccounts(at)) return undefined;
+  return decideApart(at, async (own) => {
+    const { active } = await readAccounts(own.context, own.request);
+    return active && findPerson(own, active.id);
+  });
+}
+
+/** Whose a flow is. */
+export interface FoundAccount {
+  /** Whom its pages are for. */
+  readonly person?: SignedInPerson | undefined;
+  /** The person has to choose. */
+  readonly mustChoose?: boolean;
+  /** Whoever was read: a sign-in as someone else leaves them signed in. */
+  readonly holder?: SignedInPerson | undefined;
+}
+
+/** **The account that a flow is for** (choose-account.ts), likewise. Cost: with one account the same; with several, see {@link findAccount}. */
+export async function decideAccount(at: PageRequest, whose: Whose): Promise<FoundAccount> {
+  if (!hasAccounts(at)) return {};
+  return decideApart(at, async (own) => {
+    const accounts = await readAccounts(own.context, own.request);
+    const found = await findAccount(own, accounts, whose);
+    if (found.kind !== "session") return { person: found.person, mustChoose: found.kind === "ask" };
+    const holder = await findPerson(own, found.id);
+    const judged = holder && found.isAlone ? await judgeAlone(own, holder.user, whose) : "account";
+    return { person: judged === "account" ? holder : undefined, mustChoose: judged === "ask", holder };
+  });
+}
+
+/** **All accounts of this browser whose session lasts**, the active one first. Cost: 1 object call for each, at the same time. */
+export async function decideAccounts(at: PageRequest): Promise<readonly SignedInPerson[]> {
+  if (!hasAccounts(at)) return [];
+  return decideApart(at, async (own) => findLive(own, (await readAccounts(own.context, own.request)).all));
+}
+
+/** The session of this person in the browser, if it is listed. Cost: 0; 1 object call if it is. */
+export async function decideSessionOf(at: PageRequest, sub: string): Promise<SignedInPerson | undefined> {
+  const { all } = await readAccounts(at.context, at.request);
+  const listed = all.find((each) => each.sub === sub);
+  return listed && decideApart(at, (own) => findPerson(own, listed.id));
+}
+
+function decideApart<T>(
+  { context, isolate, request }: PageRequest,
+  decide: (own: PageRequest) => Promise<T>,
+): Promise<T> {
   const own = withMembers<AuthEnv>(context, { progress: { controlConfirmed: false } });
   const { keyRing, ...withoutKeys } = isolate;
   const begun = readAhead(own, withoutKeys, request);
-  return settle(own, isolate, () => findPerson(own, isolate, sessionId), begun);
+  return settle(own, isolate, () => decide({ context: own, isolate, request }), begun);
 }
 
-async function findPerson(
-  context: RequestContext<AuthEnv>,
-  isolate: AuthIsolate,
-  sessionId: string,
-): Promise<SignedInPerson | undefined> {
+/** `session`: of the only account, which is to be judged when it has been read, or one by name. `person`: read already. */
+export type AccountOfRequest =
+  | { readonly kind: "session"; readonly id: string; readonly isAlone: boolean; readonly person?: undefined }
+  | { readonly kind: "person"; readonly person: SignedInPerson }
+  | { readonly kind: "nobody"; readonly person?: undefined }
+  | { readonly kind: "ask"; readonly person?: undefined };
+
+/**
+ * **The account of a request**, by choose-account.ts. If the client names nobody, sessions that have ended meanwhile do not count. Cost: 0 with one
+ * account or a name; otherwise 1 object call for each account, at the same time.
+ */
+export async function findAccount(at: PageRequest, accounts: BrowserAccounts, whose: Whose): Promise<AccountOfRequest> {
+  const named = await nameActive(at, accounts);
+  const choice = await chooseAccount(at, named, whose);
+  if (choice.kind === "account") return { kind: "session", id: choice.account.id, isAlone: isAlone(named) };
+  if (choice.kind !== "any") return choice;
+  const live = await findLive(at, named.all);
+  const [first] = live;
+  if (first === undefined) return { kind: "nobody" };
+  return live.length === 1 && first.sessionId === named.active?.id
+    ? { kind: "person", person: first }
+    : { kind: "ask" };
+}
+
+/** The previous release has opened the active session beside a list: its `sub` is read, once. */
+async function nameActive({ context, isolate }: PageRequest, accounts: BrowserAccounts): Promise<BrowserAccounts> {
+  const { active, all } = accounts;
+  if (active === undefined || active.sub !== undefined || isAlone(accounts)) return accounts;
+  const contents = await isolate.sessions.read(context, active.id);
+  if (contents === undefined) return withoutAccounts(accounts, [active.id]);
+  const named = { id: active.id, sub: contents.session.sub };
+  return {
+    ...accounts,
+    active: named,
+    all: [named, ...all.filter(({ id, sub }) => id !== named.id && sub !== named.sub)],
+  };
+}
+
+async function findLive(at: PageRequest, all: readonly BrowserAccount[]): Promise<SignedInPerson[]> {
+  const people = await Promise.all(all.map(({ id }) => findPerson(at, id)));
+  return people.filter((person) => person !== undefined);
+}
+
+async function findPerson({ context, isolate }: PageRequest, sessionId: string): Promise<SignedInPerson | undefined> {
   const contents = await isolate.sessions.read(context, sessionId);
   if (contents === undefined) return undefined;
   const user = await findSignedInUser(context, isolate, sessionVersion(sessionId), contents.session);

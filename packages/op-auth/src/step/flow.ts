@@ -6,6 +6,7 @@ import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
 import type { EmailAddress } from "@edge-op/shared/users/user-addresses";
 import { isParameterValues, type ParameterValues } from "../authorization/stored-parameters.ts";
+import type { Whose } from "../session/choose-account.ts";
 
 /**
  * **A flow**: what a person is doing at this provider, from the first page to the session or the response. It travels sealed in the pages
@@ -46,8 +47,10 @@ export type Purpose =
 /** The person's choices in this flow, and what it has come to. */
 export interface Marks {
   readonly accountSelected?: boolean;
+  /** `sub` of the account of this browser that was chosen. The previous release takes the active one, which it is too. */
+  readonly account?: string | undefined;
   /** The person chose to sign in to another account. */
-  readonly otherAccount?: boolean;
+  readonly otherAccount?: boolean | undefined;
   /** `sub` of the person who consented. */
   readonly consentedBy?: string;
   /** The code that was mailed last. */
@@ -168,6 +171,12 @@ export const isFlow = objectOf<Flow>({
 /** Whether a person has signed in in this flow. A code proves nothing without another proof, and a mailed code signs nobody in. */
 export function isProvenIn({ proofs }: Pick<Flow, "proofs">, sub: string): boolean {
   return proofs.some((proof) => proof.sub === sub && signInProofMethods.includes(proof.method));
+}
+
+/** **Whose a flow is**: its proofs bind it to their person, and so does the choice of an account. */
+export function whoseFlow({ proofs, marks }: Pick<Flow, "proofs" | "marks">, asked?: Whose["asked"]): Whose {
+  const chosen = proofs[0]?.sub ?? (marks.otherAccount ? undefined : marks.account);
+  return { chosen, isOther: marks.otherAccount === true && chosen === undefined, asked };
 }
 
 /** Proofs that have not opened a session yet. */

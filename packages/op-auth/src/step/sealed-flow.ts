@@ -1,4 +1,4 @@
-import { type Browser, identifyBrowser, readCookie } from "@edge-op/pages/cookies";
+import { type Browser, identifyBrowser } from "@edge-op/pages/cookies";
 import { redirect } from "@edge-op/pages/respond-page";
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { readStored } from "@edge-op/protocol/encoding/stored-json";
@@ -6,6 +6,7 @@ import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
 import type { PageRequest } from "../pages/frame.ts";
 import { ShownError } from "../pages/serve-page.tsx";
+import { readAccounts } from "../session/browser-accounts.ts";
 import { type Flow, isFlow, type Marks, type Purpose } from "./flow.ts";
 import type { BegunFlow, Step, StepName } from "./step.ts";
 
@@ -30,7 +31,9 @@ export async function newFlow(
   marks: Marks = {},
 ): Promise<Flow> {
   const fid = randomBase64Url(16);
-  const shard = await isolate.sessions.shardOf(context, readCookie(context, request, "op-session"), fid);
+  // All sessions of a browser are in one shard, where one call can replace each of them.
+  const [account] = (await readAccounts(context, request)).all;
+  const shard = await isolate.sessions.shardOf(context, account?.id, fid);
   return { fid, startedAtMs: context.arrivedAtMs, purpose, shard, proofs: [], isOpened: false, marks };
 }
 
@@ -72,14 +75,16 @@ export function expired(reason: RefusalReason): ShownError {
   return new ShownError("invalid_request", reason, { description: "The page has expired or was already used." });
 }
 
-/** **Redirects to the sign-in page, which returns to a path of this origin.** Cost: 0. */
+/** **Redirects to the sign-in page, which returns to a path of this origin**, for the active account if there are several. Cost: 0. */
 export async function signInFor(
   at: PageRequest,
   path: string,
   { requiredAcr, ...marks }: Marks & { readonly requiredAcr?: readonly string[] | undefined } = {},
 ): Promise<Response> {
   const browser = await identifyBrowser(at.context, at.request);
-  const flow = await newFlow(at, { kind: "account", path: inSameLanguage(at, path), requiredAcr }, marks);
+  const { active } = await readAccounts(at.context, at.request);
+  const bound = { account: active?.sub, ...marks };
+  const flow = await newFlow(at, { kind: "account", path: inSameLanguage(at, path), requiredAcr }, bound);
   return redirect(await pathOf(at, flow, browser, "sign-in"), [browser.setCookie]);
 }
 

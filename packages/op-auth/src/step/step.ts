@@ -8,7 +8,7 @@ import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import type { Factors } from "@edge-op/shared/users/factors";
 import type { AuthorizationRequest, CodeRequest } from "../authorization/authorization-request.ts";
 import type { PageRequest } from "../pages/frame.ts";
-import type { SignedInPerson } from "../session/signed-in-person.ts";
+import type { FoundAccount, SignedInPerson } from "../session/signed-in-person.ts";
 import type { Flow, Marks, Problem } from "./flow.ts";
 
 /**
@@ -100,6 +100,8 @@ export interface Facts {
   readonly isMailable?: boolean;
   /** The upstream provider that they must sign in with. Read only for a person who has proven something in this flow. */
   readonly requiredUpstream?: string | undefined;
+  /** Nobody is named, and there are several accounts; or the client names another one. */
+  readonly mustChoose?: boolean | undefined;
   /** The access that they have allowed the client. Read only if the policy remembers consent. */
   readonly allowed: readonly string[];
   /** The version of the terms that they have agreed to. Read only if the policy names one. */
@@ -172,8 +174,10 @@ export interface StepRequest extends BegunFlow {
   /** `undefined` for a sign-in to the account pages. */
   readonly authorization: { readonly client: Client; readonly request: CodeRequest } | undefined;
   readonly policy: Policy;
-  /** The signed-in person; read once. Cost: 1 object call with a session cookie, else 0. */
+  /** The signed-in person whose flow it is; read once. Cost: 1 object call with a session cookie, else 0. */
   person(): Promise<SignedInPerson | undefined>;
+  /** The same with who else was read for it, and whether the person has to choose. Cost: that of `person`. */
+  account(): Promise<FoundAccount>;
 }
 
 /** The form of the step that is next. */
