@@ -8,8 +8,8 @@ import { accessToken, grantTypes, ProviderFixtures, type TestClient } from "./fi
 import { registerPerson } from "./fixtures/register-person.ts";
 
 /**
- * **DPoP proofs after a start of the objects** (protocols.md §6), which ended while proofs were in their memories: each client repeats one request, by
- * RFC 9449 §8, and no proof of before counts again. The provider has its own state.
+ * **DPoP proofs after a start of the objects** (protocols.md §6), which ended while proofs were in their memories: each client repeats one request,
+ * by RFC 9449 §8, and no proof of before counts again. The provider has its own state.
  */
 let provider: LocalProvider;
 let fixtures: ProviderFixtures;

@@ -101,13 +101,13 @@ interface WaitingSpend {
 }
 
 /**
- * **Single-use values**: keys that the caller presents (the `jti` of an assertion or of a DPoP proof), and opaque ids of this provider that
- * contain their shard. Cost: 1 object call; `spendOnce` and `spendProof` one per live generation, so two for a while after a generation is opened, and
+ * **Single-use values**: keys that the caller presents (the `jti` of an assertion or of a DPoP proof), and opaque ids of this provider that contain
+ * their shard. Cost: 1 object call; `spendOnce` and `spendProof` one per live generation, so two for a while after a generation is opened, and
  * concurrent ones of a shard share a call and a durable commit.
  *
- * A presented key must reach the same shard from every isolate, so it is spent in every live generation: two isolates with
- * different generation tables still share a generation, because openings and retirements are hours apart. The generations are
- * called in order, oldest first, and the first refusal ends the sequence, so exactly one of many requests succeeds.
+ * A presented key must reach the same shard from every isolate, so it is spent in every live generation: two isolates with different generation
+ * tables still share a generation, because openings and retirements are hours apart. The generations are called in order, oldest first, and the
+ * first refusal ends the sequence, so exactly one of many requests succeeds.
  */
 export class Challenges {
   readonly #shardMap: ShardMap;
