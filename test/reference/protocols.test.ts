@@ -13,7 +13,7 @@ const sections = new Map(
 );
 
 function definitionsIn(text: string): string[] {
-  return [...text.matchAll(/^\| \*\*([GIRKAT]\d)\*\* \|/gm)].map(([, name]) => name!);
+  return [...text.matchAll(/^\| \*\*([GIRKATP]\d)\*\* \|/gm)].map(([, name]) => name!);
 }
 
 const sectionOf = new Map([...sections].flatMap(([number, text]) => definitionsIn(text).map((name) => [name, number])));
@@ -23,14 +23,14 @@ const citing = repositoryFiles()
   .filter((path) => !path.includes("/reports/") && path !== "docs/reference/protocols.md" && path !== "CHANGELOG.md")
   .map((path) => ({ path, text: proseOf(path) }));
 
-test("sections 1 to 5 exist, in order", () => {
-  expect([...sections.keys()]).toEqual(["1", "2", "3", "4", "5"]);
+test("sections 1 to 6 exist, in order", () => {
+  expect([...sections.keys()]).toEqual(["1", "2", "3", "4", "5", "6"]);
 });
 
 test("each invariant is defined once, and its series has no gap", () => {
   const defined = definitionsIn(page);
   expect(defined).toEqual([...new Set(defined)]);
-  for (const [letter, section] of Object.entries({ G: "1", I: "2", T: "2", R: "3", K: "4", A: "5" })) {
+  for (const [letter, section] of Object.entries({ G: "1", I: "2", T: "2", R: "3", K: "4", A: "5", P: "6" })) {
     const numbers = defined.filter((name) => name.startsWith(letter)).map((name) => Number(name[1]));
     expect(numbers).toEqual(numbers.map((_, index) => index + 1));
     expect(numbers.length).toBeGreaterThan(0);
@@ -41,7 +41,7 @@ test("each invariant is defined once, and its series has no gap", () => {
 describe("citations", () => {
   test("every cited invariant is defined", () => {
     const unknown = citing.flatMap(({ path, text }) =>
-      [...text.matchAll(/(?<![\w#-])[GIRKAT][1-9](?![\w-])/g)]
+      [...text.matchAll(/(?<![\w#-])[GIRKATP][1-9](?![\w-])/g)]
         .map(([name]) => name)
         .filter((name) => !sectionOf.has(name))
         .map((name) => `${path}: ${name}`),
@@ -61,7 +61,7 @@ describe("citations", () => {
 
   test("every cited section exists, and defines what is cited of it", () => {
     const wrong = citing.flatMap(({ path, text }) =>
-      [...text.matchAll(/protocols(?:\.md)? §(\d)(?:,? \(?([GIRKAT]\d)\)?)?/g)]
+      [...text.matchAll(/protocols(?:\.md)? §(\d)(?:,? \(?([GIRKATP]\d)\)?)?/g)]
         .filter(
           ([, section, name]) => !sections.has(section!) || (name !== undefined && sectionOf.get(name) !== section),
         )
@@ -73,7 +73,7 @@ describe("citations", () => {
 
 /** "R1–R6" as its members. */
 function rangesIn(text: string): string[][] {
-  return [...text.matchAll(/([GIRKAT])(\d)–\1(\d)/g)].map(([, letter, from, to]) =>
+  return [...text.matchAll(/([GIRKATP])(\d)–\1(\d)/g)].map(([, letter, from, to]) =>
     Array.from({ length: Number(to) - Number(from) + 1 }, (_, index) => `${letter}${Number(from) + index}`),
   );
 }

@@ -22,7 +22,7 @@ async function spendOnce(
   untilMs: number,
   shard: Pick<ChallengeStoreRpc, "spendEach"> = store(),
 ): Promise<boolean> {
-  return (await shard.spendEach([{ key, untilMs, operationId: crypto.randomUUID() }]))[0]!;
+  return (await shard.spendEach([{ key, untilMs, operationId: crypto.randomUUID() }]))[0] === true;
 }
 
 function rows(): Promise<number> {

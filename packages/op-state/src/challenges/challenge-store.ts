@@ -1,19 +1,32 @@
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import type { AttemptOutcome, ChallengeStoreRpc, CountedAttempt, Spend } from "@edge-op/shared/storage/challenges";
+import type {
+  AttemptOutcome,
+  ChallengeStoreRpc,
+  CountedAttempt,
+  Spend,
+  SpendResult,
+} from "@edge-op/shared/storage/challenges";
 import { AlarmSchedule } from "../wake/alarm-schedule.ts";
 import { FactsObject } from "../wake/state-object.ts";
+import { ProofLedger, proofRow } from "./proof-ledger.ts";
 
 /** Rows swept by one alarm. */
 const sweepRows = 1_000;
 /** Expired rows may remain this long, so that one alarm sweeps many. */
 const sweepDelayMs = 60_000;
 
+const proofKeys = { from: "s:dpop:", to: "s:dpop;" } as const;
+/** A proof is not accepted later than this after its use: its `iat` is up to 300 s ahead, and its nonce lives for as long at most. */
+const longestProofLifeMs = 660_000;
+
 /**
  * **A shard of single-use values.** Every method decides and writes in one turn, so exactly one of any number of concurrent callers
  * succeeds. The response waits until the write is durable, so an eviction loses nothing. A row is deleted after `until_ms`; until
- * then an expired row counts as absent.
+ * then an expired row counts as absent. DPoP proofs are in memory (`ProofLedger`); those for which it has no room, and those that endpoints of
+ * the previous release spend, are rows.
  *
  *   challenge(key, value, until_ms)      value NULL: taken; of a key that was spent, the operation that did; of attempts, how many were wrong
+ *   used_proofs                          one row: see {@link proofRow}
  */
 export class ChallengeStore
   extends FactsObject<object>
@@ -21,6 +34,9 @@ export class ChallengeStore
 {
   readonly #sql: SqlStorage;
   readonly #alarms: AlarmSchedule;
+  readonly #proofs: ProofLedger;
+  /** No proof that is a row can be accepted again later. */
+  #proofRowsUntilMs = 0;
 
   constructor(ctx: DurableObjectState, env: object) {
     super(ctx, env);
@@ -29,14 +45,41 @@ export class ChallengeStore
     this.#sql.exec(`
       CREATE TABLE IF NOT EXISTS challenge (key TEXT PRIMARY KEY, value TEXT, until_ms INTEGER NOT NULL) WITHOUT ROWID;
       CREATE INDEX IF NOT EXISTS challenge_by_death ON challenge (until_ms);`);
+    this.#proofs = new ProofLedger(proofRow(this.#sql));
+    const rows = this.#sql.exec(
+      "SELECT 1 FROM challenge WHERE key >= ? AND key < ? LIMIT 1",
+      proofKeys.from,
+      proofKeys.to,
+    );
+    if (rows.toArray().length > 0) this.#proofRowsUntilMs = nowMs() + longestProofLifeMs;
   }
 
   /** Does not use a transaction: if one key fails, the others may stay spent, which their operation discovers when it is sent again. */
-  async spendEach(spends: readonly Spend[]): Promise<readonly boolean[]> {
-    return spends.map(
-      ({ key, untilMs, operationId }) =>
-        this.#insert(key, operationId, untilMs) || this.#isSpentBy(key, operationId, untilMs),
+  async spendEach(spends: readonly Spend[]): Promise<readonly SpendResult[]> {
+    return spends.map((spend) =>
+      spend.key.startsWith(proofKeys.from) ? this.#spendProof(spend) : this.#spendKey(spend),
     );
+  }
+
+  #spendKey({ key, untilMs, operationId }: Spend): boolean {
+    return this.#insert(key, operationId, untilMs) || this.#isSpentBy(key, operationId, untilMs);
+  }
+
+  #spendProof(spend: Spend): SpendResult {
+    const { key, untilMs, operationId, proof } = spend;
+    const atMs = nowMs();
+    if (proof === undefined) return !this.#proofs.contains(spend) && this.#spendProofRow(spend);
+    if (atMs < this.#proofRowsUntilMs) {
+      const spentBy = this.#read(key);
+      if (spentBy !== undefined) return spentBy === operationId;
+    }
+    const spent = this.#proofs.spend({ key, untilMs, operationId, ...proof }, atMs);
+    return spent === "full" ? this.#spendProofRow(spend) : spent;
+  }
+
+  #spendProofRow(spend: Spend): boolean {
+    this.#proofRowsUntilMs = nowMs() + longestProofLifeMs;
+    return this.#spendKey(spend);
   }
 
   async put(key: string, value: string, untilMs: number): Promise<boolean> {

@@ -2,9 +2,9 @@ import { clockDifference, findClockFault, foreignClockSkewSeconds, isTime, toSec
 import type { JwtClaims } from "../jwt/decode-claims.ts";
 import type { ProofFault } from "../oauth/proof-faults.ts";
 
-/** Maximum age of a proof without a nonce (RFC 9449 §11.1: seconds or minutes); its `jti` is remembered for as long. */
+/** Maximum age of a proof without a fresh nonce (RFC 9449 §11.1: seconds or minutes). */
 const proofSeconds = 60;
-/** Maximum difference between this clock and the `iat` of a proof with a nonce; the nonce bounds its age. */
+/** Maximum difference between this clock and the `iat` of a proof with a fresh nonce, which bounds its age. */
 const proofWithNonceSeconds = 300;
 /** Maximum length of a proof's `jti`; only a hash is stored. */
 const longestProofId = 256;
@@ -16,7 +16,7 @@ export interface ProofTarget {
   readonly uris: readonly string[];
   /** The hash of the access token that is presented with the proof; `undefined` if there is none. */
   readonly accessTokenHash: string | undefined;
-  /** Whether the proof contains a nonce of this provider that is still accepted. */
+  /** Whether the proof contains a fresh nonce of this provider. */
   readonly hasNonce: boolean;
   readonly atMs: number;
 }
@@ -51,9 +51,34 @@ function findTimeFault({ iat, exp, nbf }: JwtClaims, target: ProofTarget): Found
   return undefined;
 }
 
-/** The time from which a proof with these claims is refused for its age alone; its `jti` is remembered until then. */
-export function proofEndsMs(iat: number, hasNonce: boolean): number {
-  return (iat + acceptedSeconds(hasNonce).past + foreignClockSkewSeconds) * 1000;
+/** When a nonce is fresh, on the clock that judges it. */
+export interface NonceLife {
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
+/** When a proof can be accepted, on any clock of the deployment. */
+export interface ProofLife {
+  /** No request with the proof can be accepted before; a later proof is newer than anything that happened until then. */
+  readonly notBeforeMs: number;
+  /** From then on it is refused for its age alone; its `jti` is remembered until then. */
+  readonly untilMs: number;
+}
+
+/**
+ * **When a proof can be accepted**: a function of the proof alone, so that it is remembered for as long as anyone may accept it, whether or not its
+ * nonce was fresh when it was used. `nonce`: the life of its nonce of this provider.
+ */
+export function proofLife(iat: number, nonce: NonceLife | undefined): ProofLife {
+  const without = acceptedSeconds(false);
+  const skewMs = foreignClockSkewSeconds * 1000;
+  const endsMs = (iat + without.past) * 1000;
+  if (nonce === undefined) return { notBeforeMs: (iat - without.future) * 1000, untilMs: endsMs + skewMs };
+  const within = acceptedSeconds(true);
+  return {
+    notBeforeMs: Math.max(nonce.fromMs, (iat - within.future) * 1000),
+    untilMs: Math.max(endsMs, Math.min(nonce.untilMs, (iat + within.past) * 1000)) + skewMs,
+  };
 }
 
 function acceptedSeconds(hasNonce: boolean): { readonly past: number; readonly future: number } {

@@ -117,6 +117,8 @@ const reasons = {
   "dpop-jkt-malformed": "`dpop_jkt` is not a thumbprint.",
   "dpop-nonce-missing": "The DPoP proof lacks the required nonce.",
   "dpop-nonce-old": "The nonce of the DPoP proof is invalid or has expired.",
+  "dpop-older-than-store":
+    "The store of used DPoP proofs has started since the proof can have been made: the client repeats the request once, with a nonce.",
   "dpop-proof-missing": "A DPoP-bound token was used without a proof.",
   "dpop-proof-required": "The client is registered for DPoP-bound tokens, but the request has no proof.",
   "entity-tag-differs": "Admin API: `If-Match` names another version.",

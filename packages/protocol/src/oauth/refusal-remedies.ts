@@ -146,6 +146,7 @@ export const refusalRemedies: Readonly<Record<RefusalReason, string>> = {
   "dpop-nbf": "Omit `nbf`, or set the sender's clock (NTP).",
   "dpop-nonce-missing": "Repeat the request with the nonce of the header `DPoP-Nonce`.",
   "dpop-nonce-old": "Repeat the request with the nonce of the header `DPoP-Nonce`.",
+  "dpop-older-than-store": "Repeat the request with the nonce of the header `DPoP-Nonce`.",
   "dpop-proof-missing": bindKey,
   "dpop-proof-required": "Send a DPoP proof, or register the client without `dpop_bound_access_tokens`.",
   "dpop-replayed": "Sign a new proof for each request.",

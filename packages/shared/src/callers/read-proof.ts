@@ -1,5 +1,5 @@
 import { isFirstSignedBy, isSignedBy, type ProofKey, readProofKey } from "@edge-op/protocol/dpop/proof";
-import { findProofFault, proofEndsMs } from "@edge-op/protocol/dpop/proof-claims";
+import { findProofFault, proofLife } from "@edge-op/protocol/dpop/proof-claims";
 import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import { decodeJwt, type JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
 import type { KeyConfirmation } from "@edge-op/protocol/oauth/confirmation";
@@ -12,12 +12,13 @@ import { isolateMemory } from "../config/limits.ts";
 import type { Settings } from "../config/settings.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { IsolateCache } from "../runtime/isolate-cache.ts";
-import { macText, verifyMac } from "../secrets/mac.ts";
 import type { MasterKeyBindings } from "../secrets/master-key.ts";
+import type { ProofUse, SpentProof } from "../storage/challenges.ts";
+import { ageOf, formatNonce, lifeOf, type ProofNonce, readNonce } from "./proof-nonces.ts";
 
-/** A store in which exactly one of any number of callers can spend a key. */
+/** A store in which exactly one of any number of callers can spend a proof. */
 interface SingleUse<Env> {
-  spendOnce(context: RequestContext<Env>, key: string, untilMs: number): Promise<boolean>;
+  spendProof(context: RequestContext<Env>, proof: ProofUse): Promise<SpentProof>;
 }
 
 /** The parts of an isolate that verify proofs. */
@@ -71,7 +72,7 @@ export interface ProvenKey {
 /**
  * **Verifies the DPoP proof of a request** (RFC 9449 §4.3); `undefined` if it has none. Its `htu` is compared with the issuer's URL of the
  * endpoint, whichever Worker or route has received the request. Cost: 1 verification and, for `spend`, 1 object call
- * (`DPOP_SINGLE_USE=isolate`: 0).
+ * (`DPOP_SINGLE_USE=isolate`: 0), which writes no row. `spend` refuses by `use_dpop_nonce` what may be older than the memory of the object.
  */
 export async function readProof<Env extends MasterKeyBindings>(
   context: RequestContext<Env>,
@@ -93,13 +94,13 @@ export async function readProof<Env extends MasterKeyBindings>(
   if (client !== undefined && !isAllowedAlgorithm(settings, client, signed.alg)) {
     throw refuse("dpop-alg-not-allowed");
   }
-  const hasNonce = await checkNonce(context, signed.claims["nonce"], rules);
+  const nonce = await checkNonce(context, signed.claims["nonce"], rules);
   const { accessToken } = rules;
   const found = findProofFault(signed.claims, {
     method: request.method,
     uris: originsOf(settings).map((origin) => origin + rules.path),
     accessTokenHash: accessToken === undefined ? undefined : encodeBase64Url(await sha256(accessToken)),
-    hasNonce,
+    hasNonce: nonce?.isFresh === true,
     atMs: arrivedAtMs,
   });
   if (found !== undefined) throw refuse(found.fault, found.clock);
@@ -111,30 +112,47 @@ export async function readProof<Env extends MasterKeyBindings>(
       const id = encodeBase64Url(await sha256(`${jkt} ${rules.path} ${String(claims["jti"])}`));
       const key = `dpop:${id}`;
       if (context.spentAssertions.has(key)) return;
-      const untilMs = proofEndsMs(Number(claims["iat"]), hasNonce);
-      const isFirst =
-        isolate.dpopProofs.spendHere(key, untilMs, arrivedAtMs) &&
-        (settings.dpopSingleUse === "isolate" || (await isolate.challenges.spendOnce(context, key, untilMs)));
-      if (!isFirst) throw refuse("dpop-replayed");
+      const life = proofLife(Number(claims["iat"]), nonce && lifeOf(nonce));
+      if (!isolate.dpopProofs.spendHere(key, life.untilMs, arrivedAtMs)) throw refuse("dpop-replayed");
+      if (settings.dpopSingleUse === "everywhere") {
+        const spent = await isolate.challenges.spendProof(context, { key, ...life, place: nonce?.place });
+        if (spent.kind === "used") throw refuse("dpop-replayed");
+        if (spent.kind === "newer") {
+          // The store has forgotten what it may have accepted before it began (protocols.md §6).
+          context.progress.dpopNonce = await formatNonce(env, arrivedAtMs, spent.place);
+          throw refuseNonce(rules, "dpop-older-than-store");
+        }
+      }
       context.spentAssertions.add(key);
     },
   };
+}
 
-  /** Whether the proof has an accepted nonce. A response with a newer one lets the client continue without a refusal. */
-  async function checkNonce(
-    { progress }: Pick<RequestContext<Env>, "progress">,
-    nonce: unknown,
-    { client: sender }: ProofRules,
-  ): Promise<boolean> {
-    if (nonce === undefined && sender?.metadata.dpop_nonce_required !== true && !settings.dpopNonces) return false;
-    const judged = typeof nonce === "string" ? await judgeNonce(env, nonce, arrivedAtMs) : "refused";
-    if (judged === "current") return true;
-    progress.dpopNonce = await currentNonce(env, arrivedAtMs);
-    if (judged === "old") return true;
-    throw rules.refuse("use_dpop_nonce", nonce === undefined ? "dpop-nonce-missing" : "dpop-nonce-old", {
-      description: "The DPoP proof must contain the nonce of the DPoP-Nonce header.",
-    });
+/**
+ * The nonce of a proof, and whether it is fresh. A client that was given a nonce repeats it for as long as it gets no other; so one that has expired
+ * counts as none where none is required. A response with a newer one lets the client continue without a refusal.
+ */
+async function checkNonce(
+  { env, arrivedAtMs, progress, settings }: RequestContext<MasterKeyBindings>,
+  presented: unknown,
+  rules: ProofRules,
+): Promise<(ProofNonce & { readonly isFresh: boolean }) | undefined> {
+  const isRequired = rules.client?.metadata.dpop_nonce_required === true || settings.dpopNonces;
+  if (presented === undefined && !isRequired) return undefined;
+  const nonce = typeof presented === "string" ? await readNonce(env, presented) : undefined;
+  const age = nonce && ageOf(nonce, arrivedAtMs);
+  if (nonce === undefined || age === "early" || (age === "expired" && isRequired)) {
+    progress.dpopNonce = await formatNonce(env, arrivedAtMs);
+    throw refuseNonce(rules, presented === undefined ? "dpop-nonce-missing" : "dpop-nonce-old");
   }
+  if (age === "ageing") progress.dpopNonce = await formatNonce(env, arrivedAtMs, nonce.place);
+  return { ...nonce, isFresh: age !== "expired" };
+}
+
+function refuseNonce({ refuse }: ProofRules, reason: RefusalReason): OAuthError {
+  return refuse("use_dpop_nonce", reason, {
+    description: "The DPoP proof must contain the nonce of the DPoP-Nonce header.",
+  });
 }
 
 /** The estimated size of an imported public key. */
@@ -181,33 +199,4 @@ class ProofKeys {
     if (held === undefined) this.#keys.set(headerText, key, atMs + keptMs);
     return { jkt: key.jkt, alg: key.alg, claims: decoded.claims };
   }
-}
-
-/** A new nonce begins with each step. */
-const stepMs = 60_000;
-/** A nonce is accepted during its step and the two after it: for two to three minutes. */
-const acceptedSteps = 2;
-
-/**
- * **Nonces of this provider for DPoP proofs** (RFC 9449 §8): the number of a time step and a MAC over it. Nothing is stored: every
- * isolate creates and accepts the same nonces. A nonce limits how long before its use a proof can have been made. Cost: 1 MAC.
- */
-async function currentNonce(env: MasterKeyBindings, atMs: number): Promise<string> {
-  const step = stepOf(atMs);
-  return `${step}.${await macText(env, "dpop-nonce", String(step))}`;
-}
-
-/** `current`: from this step. `old`: accepted, but the client should use a new one. `refused`: expired, or not issued by this provider. */
-async function judgeNonce(env: MasterKeyBindings, nonce: string, atMs: number): Promise<"current" | "old" | "refused"> {
-  const match = /^([1-9][0-9]{0,11})\.([A-Za-z0-9_-]{22})$/.exec(nonce);
-  if (match === null) return "refused";
-  const age = stepOf(atMs) - Number(match[1]);
-  // The clock of the isolate that created it may be ahead.
-  if (age < -1 || age > acceptedSteps) return "refused";
-  if (!(await verifyMac(env, "dpop-nonce", match[1]!, match[2]!))) return "refused";
-  return age > 0 ? "old" : "current";
-}
-
-function stepOf(atMs: number): number {
-  return Math.floor(atMs / stepMs);
 }

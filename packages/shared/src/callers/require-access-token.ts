@@ -1,7 +1,7 @@
 /**
  * **Protects an endpoint of this provider with an access token**: sent in the header or, if the endpoint allows it, in the form. The token and the
- * proof of its key are verified, then revocation is checked. Cost: 0 calls warm (`direct`: 1 object call); a DPoP proof adds 1 object call and 1
- * verification.
+ * proof of its key are verified, then revocation is checked. Cost: 0 calls warm (`direct`: 1 object call); a DPoP proof adds 1 object call, no row,
+ * and 1 verification.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6750#section-2
  * @see https://www.rfc-editor.org/rfc/rfc9449#section-7

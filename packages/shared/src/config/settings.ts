@@ -106,7 +106,7 @@ export const workerSettings = {
   dpopSingleUse: oneOf("DPOP_SINGLE_USE", ["everywhere", "isolate"], {
     default: "everywhere",
     meaning:
-      "Where a DPoP proof is accepted only once (RFC 9449 §11.1): `everywhere` costs one object call for each request with a proof; `isolate` costs none, but does not detect a proof that is sent to another isolate within a minute.",
+      "Where a DPoP proof is accepted only once (RFC 9449 §11.1): `everywhere` costs one object call for each request with a proof, and after a loss of the object's memory one retry of each client, with a nonce; `isolate` costs none, but does not detect a proof that is sent to another isolate within a minute.",
   }),
   securityProfile: oneOf("SECURITY_PROFILE", securityProfiles, {
     default: "none",

@@ -1,3 +1,4 @@
+import type { ProofLife } from "@edge-op/protocol/dpop/proof-claims";
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { operationId, type RequestContext } from "../http/request-context.ts";
 import type { FactsRpc } from "../secrets/deployment-facts.ts";
@@ -14,7 +15,37 @@ export interface Spend {
   readonly untilMs: number;
   /** The operation of the caller's request: a repeated call finds its own earlier result. */
   readonly operationId: string;
+  /** Of a DPoP proof, which the shard keeps in memory; without it, as the previous release sends them, in a row. */
+  readonly proof?: PresentedProof;
 }
+
+/** What tells a shard whether a proof is newer than its memory (protocols.md §6). */
+export interface PresentedProof {
+  readonly notBeforeMs: number;
+  /** The memory that the proof's nonce names. */
+  readonly boot?: string | undefined;
+}
+
+/** The result of a spend. Text: the proof may be older than the memory of the shard, which has this name. */
+export type SpendResult = boolean | string;
+
+/** The store that has demanded a nonce: a shard, and the name of its memory. */
+export interface ProofPlace {
+  readonly address: ShardAddress;
+  readonly boot: string;
+}
+
+/** One use of a DPoP proof. */
+export interface ProofUse extends ProofLife {
+  readonly key: string;
+  /** The store that its nonce names: it is spent there alone. */
+  readonly place: ProofPlace | undefined;
+}
+
+/** `newer`: the proof must contain a nonce of the `place`. */
+export type SpentProof =
+  | { readonly kind: "first" | "used" }
+  | { readonly kind: "newer"; readonly place: ProofPlace | undefined };
 
 /** One attempt at a code that the caller has compared. */
 export interface CountedAttempt {
@@ -33,8 +64,8 @@ export type AttemptOutcome = "right" | "wrong" | "over";
  * large flows). Times are epoch milliseconds.
  */
 export interface ChallengeStoreRpc extends FactsRpc {
-  /** True exactly once for each key until its `untilMs`, also for concurrent calls; one durable commit; idempotent for an operation. */
-  spendEach(spends: readonly Spend[]): Promise<readonly boolean[]>;
+  /** True exactly once for each key until its `untilMs`, also for concurrent calls; at most one durable commit; idempotent for an operation. */
+  spendEach(spends: readonly Spend[]): Promise<readonly SpendResult[]>;
   /** Stores a value that can be taken once. False if the key exists. */
   put(key: string, value: string, untilMs: number): Promise<boolean>;
   /** Reads the value without taking it. */
@@ -70,17 +101,17 @@ interface WaitingSpend {
 }
 
 /**
- * **Single-use values**: keys that the caller presents (the `jti` of an assertion or of a DPoP proof), and opaque ids of this provider that
- * contain their shard. Cost: 1 object call; `spendOnce` one per live generation, so two for a while after a generation is opened, and
+ * **Single-use values**: keys that the caller presents (the `jti` of an assertion or of a DPoP proof), and opaque ids of this provider that contain
+ * their shard. Cost: 1 object call; `spendOnce` and `spendProof` one per live generation, so two for a while after a generation is opened, and
  * concurrent ones of a shard share a call and a durable commit.
  *
- * A presented key must reach the same shard from every isolate, so it is spent in every live generation: two isolates with
- * different generation tables still share a generation, because openings and retirements are hours apart. The generations are
- * called in order, oldest first, and the first refusal ends the sequence, so exactly one of many requests succeeds.
+ * A presented key must reach the same shard from every isolate, so it is spent in every live generation: two isolates with different generation
+ * tables still share a generation, because openings and retirements are hours apart. The generations are called in order, oldest first, and the
+ * first refusal ends the sequence, so exactly one of many requests succeeds.
  */
 export class Challenges {
   readonly #shardMap: ShardMap;
-  readonly #spends = new SharedCall<ChallengeBindings, WaitingSpend, boolean>({
+  readonly #spends = new SharedCall<ChallengeBindings, WaitingSpend, SpendResult>({
     name: "challenge store",
     maxBatch: spendsAtOnce,
     send: sendSpends,
@@ -96,10 +127,32 @@ export class Challenges {
     const spend: Spend = { key: `s:${key}`, untilMs, operationId: operationId(context) };
     for (const address of table.homes("challenge", key)) {
       const region = table.find("challenge", address)!;
-      if (!(await this.#spends.call(context, objectName("challenge", address), { address, region, spend })))
+      if ((await this.#spends.call(context, objectName("challenge", address), { address, region, spend })) !== true)
         return false;
     }
     return true;
+  }
+
+  /**
+   * `first` exactly once per proof until its `untilMs` (protocols.md §6). A proof without the nonce of a store is spent like a key; one with it, in
+   * that store alone. Cost: 1 object call, and no row written.
+   */
+  async spendProof(
+    context: RequestContext<ChallengeBindings>,
+    { key, notBeforeMs, untilMs, place }: ProofUse,
+  ): Promise<SpentProof> {
+    const table = await this.#shardMap.table(context);
+    const proof: PresentedProof = { notBeforeMs, boot: place?.boot };
+    const spend: Spend = { key: `s:${key}`, untilMs, operationId: operationId(context), proof };
+    for (const address of place === undefined ? table.homes("challenge", key) : [place.address]) {
+      const region = table.find("challenge", address);
+      // The generation has been retired since: the next nonce names no store.
+      if (region === undefined) return { kind: "newer", place: undefined };
+      const result = await this.#spends.call(context, objectName("challenge", address), { address, region, spend });
+      if (typeof result === "string") return { kind: "newer", place: { address, boot: result } };
+      if (!result) return { kind: "used" };
+    }
+    return { kind: "first" };
   }
 
   /** Stores a value and returns the id by which it can be taken. */
@@ -164,9 +217,9 @@ export class Challenges {
 async function sendSpends(
   { settings, env }: RequestContext<ChallengeBindings>,
   waiting: readonly WaitingSpend[],
-): Promise<readonly boolean[]> {
+): Promise<readonly SpendResult[]> {
   const { address, region } = waiting[0]!;
   const stub = shardStub(settings, env.CHALLENGE_STORE, "challenge", address, region);
   const spends = waiting.map(({ spend }) => spend);
-  return withoutTimeLimit<readonly boolean[]>("challenge store", async () => stub.spendEach(spends));
+  return withoutTimeLimit<readonly SpendResult[]>("challenge store", async () => stub.spendEach(spends));
 }
