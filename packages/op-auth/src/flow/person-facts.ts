@@ -12,6 +12,7 @@ import { isNewBrowser } from "../session/known-browser.ts";
 import type { Flow } from "../step/flow.ts";
 import { dependsOnFactors } from "../step/second-factor.ts";
 import type { Facts, Policy, StepResult } from "../step/step.ts";
+import { withProviderAcr } from "../step/step-request.ts";
 import { findRequiredUpstream } from "../upstream/discovery.ts";
 import type { InSession } from "./in-session.ts";
 
@@ -48,7 +49,7 @@ export async function readPersonFacts(
     });
     return { person, factors: undefined, isRemembered: false, ...place, requiredUpstream, terms };
   }
-  const factors = added?.factors ?? (await findFactors(context.env.DB, sub));
+  const factors = await withProviderAcr(at, added?.factors ?? (await findFactors(context.env.DB, sub)), proofs);
   const isRemembered =
     factors !== undefined && (await isRememberedDevice(context, request, browser, { sub, epoch: factors.epoch }));
   return { person, factors, isRemembered, ...place, requiredUpstream, terms: added?.terms?.version ?? factors?.terms };

@@ -14,19 +14,21 @@ import { changeAs, type Guard } from "../session/write-as.ts";
 import type { PasswordProblem } from "./new-password.tsx";
 
 /**
- * The fault of the new password of a form (`new` and, unless its person could look at it, `repeat`); `undefined` if there is none. Cost: that of
- * breached-password.ts.
+ * The fault of the new password of a form; `undefined` if there is none. Its page has a second field, `repeat`, unless `isShown`: a person who can
+ * look at what they type repeats it only without a script. Cost: that of breached-password.ts.
  */
 export async function checkNewPassword(
   context: RequestContext<AuthEnv>,
   { username, claims }: Pick<User, "username" | "claims">,
   form: Form,
+  { isShown = false }: { readonly isShown?: boolean } = {},
 ): Promise<PasswordProblem | undefined> {
   const chosen = form.get("new") ?? "";
   const service = readDeployment(context.env).name;
   const fault = await judgeNewPassword(context, chosen, { username, email: claims.email, service });
   if (fault !== undefined) return { kind: fault };
-  return chosen === (form.get("repeat") ?? chosen) ? undefined : { kind: "differ" };
+  const repeated = form.get("repeat") ?? (isShown ? chosen : undefined);
+  return chosen === repeated ? undefined : { kind: "differ" };
 }
 
 /** Why a password is replaced: the action of its event, what must still hold when it is, and the `sid` of the session that stays. */

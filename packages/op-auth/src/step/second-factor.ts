@@ -85,21 +85,26 @@ export function isPreferenceOpen(
   return isPreferred && findAuthentication(proofs, preferredAcr) === undefined;
 }
 
+/** The factors of a person, and what a sign-in at their providers may reach beyond its own `acr`. */
+export interface ReachingFactors extends Factors {
+  readonly providerAcr?: readonly string[];
+}
+
 /**
  * **The method by which a new sign-in of a person reaches one of the `acr` values**, by the factors that they have set up; `undefined` if none does.
- * What a provider elsewhere will say is unknown, so a sign-in there reaches its own `acr` and, with an app, `mfa`. Pure.
+ * What a provider elsewhere will say is unknown: a sign-in there reaches its own `acr`, with an app `mfa`, and what its record maps. Pure.
  */
 export function methodToReach(
   acrValues: readonly string[] | undefined,
-  factors: Factors | undefined,
+  factors: ReachingFactors | undefined,
 ): "password" | "passkey" | "upstream" | undefined {
   if (acrValues === undefined || factors === undefined) return undefined;
-  const { passkeys, password, identities, totp } = factors;
+  const { passkeys, password, providers, totp, providerAcr = [] } = factors;
   const withApp = totp ? mfaAcr : [];
   const ways = [
     { method: "passkey", has: passkeys, reaches: passkeyMethods.flatMap(acrValuesOf) },
     { method: "password", has: password, reaches: [passwordAcr, ...withApp] },
-    { method: "upstream", has: identities, reaches: [upstreamAcr, ...withApp] },
+    { method: "upstream", has: providers.length > 0, reaches: [upstreamAcr, ...withApp, ...providerAcr] },
   ] as const;
   return ways.find(({ has, reaches }) => has && acrValues.some((acr) => reaches.includes(acr)))?.method;
 }
@@ -147,7 +152,7 @@ export function recoveryFactor(flow: Pick<Flow, "proofs">, factors: Factors | un
   if (factors === undefined) return "other";
   if (factors.totp) return "code";
   if (recovering.method === "temporaryPassword") return "none";
-  const hasOther = factors.passkeys || factors.identities;
+  const hasOther = factors.passkeys || factors.providers.length > 0;
   if (factors.password || !hasOther) return "none";
   return factors.recoveryCodes ? "code" : "other";
 }

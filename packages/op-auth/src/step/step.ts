@@ -10,6 +10,7 @@ import type { AuthorizationRequest, CodeRequest } from "../authorization/authori
 import type { PageRequest } from "../pages/frame.ts";
 import type { SignedInPerson } from "../session/signed-in-person.ts";
 import type { Flow, Marks, Problem } from "./flow.ts";
+import type { ReachingFactors } from "./second-factor.ts";
 
 /**
  * **A step of a flow**: a folder beside this file exports one, and `flow/steps.ts` lists them in their order. `state` is pure and decides whether the
@@ -91,7 +92,7 @@ export interface Facts {
       }
     | undefined;
   /** Their factors beside a password. Read only if the decision depends on them. */
-  readonly factors: Factors | undefined;
+  readonly factors: ReachingFactors | undefined;
   /** Whether they let this browser skip the second factor. */
   readonly isRemembered: boolean;
   /** They have not signed in in this browser yet. Read only if the policy asks. */
