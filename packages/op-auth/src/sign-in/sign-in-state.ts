@@ -1,15 +1,8 @@
 import { findAuthentication, isSupportedAcr, upstreamMethods } from "@edge-op/protocol/oauth/authentication-context";
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import { isProvenIn } from "../step/flow.ts";
-import {
-  hasFreshProof,
-  isPreferenceOpen,
-  isRecovering,
-  methodToReach,
-  neededFactor,
-  type ReachingFactors,
-} from "../step/second-factor.ts";
-import type { Policy, StepInput, StepState } from "../step/step.ts";
+import { hasFreshProof, isPreferenceOpen, isRecovering, methodToReach, neededFactor } from "../step/second-factor.ts";
+import type { Policy, ReachingFactors, StepInput, StepState } from "../step/step.ts";
 
 /**
  * **Whether a person must sign in**: nobody is signed in, the client expects someone else, or their proofs do not satisfy the request

@@ -11,7 +11,7 @@ import {
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import { type Factors, hasSecondFactor } from "@edge-op/shared/users/factors";
 import { type Flow, isProvenIn } from "./flow.ts";
-import type { Facts, Policy, StepInput } from "./step.ts";
+import type { Facts, Policy, ReachingFactors, StepInput } from "./step.ts";
 
 /** The `acr` of one factor, beside which another one is asked for. */
 const firstFactorAcr: readonly string[] = [passwordAcr, upstreamAcr];
@@ -83,11 +83,6 @@ export function isPreferenceOpen(
 ): boolean {
   const isPreferred = preferredAcr !== undefined && !prompt.includes("none");
   return isPreferred && findAuthentication(proofs, preferredAcr) === undefined;
-}
-
-/** The factors of a person, and what a sign-in at their providers may reach beyond its own `acr`. */
-export interface ReachingFactors extends Factors {
-  readonly providerAcr?: readonly string[];
 }
 
 /**

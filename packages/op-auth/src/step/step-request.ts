@@ -8,8 +8,8 @@ import { type AuthPageFrame, frameOf, type PageRequest } from "../pages/frame.ts
 import { basisOf } from "../session/signed-in-person.ts";
 import { type Basis, oldestVersion } from "../session/write-as.ts";
 import { type Purpose, pendingProofs } from "./flow.ts";
-import { isPreferenceOpen, type ReachingFactors } from "./second-factor.ts";
-import type { StepRequest } from "./step.ts";
+import { isPreferenceOpen } from "./second-factor.ts";
+import type { ReachingFactors, StepRequest } from "./step.ts";
 
 /** **The frame of a step's page**, in the language that the request of the flow asks for. */
 export function stepFrame({ context, request, authorization, flow }: StepRequest): Promise<AuthPageFrame> {

@@ -10,7 +10,6 @@ import type { AuthorizationRequest, CodeRequest } from "../authorization/authori
 import type { PageRequest } from "../pages/frame.ts";
 import type { SignedInPerson } from "../session/signed-in-person.ts";
 import type { Flow, Marks, Problem } from "./flow.ts";
-import type { ReachingFactors } from "./second-factor.ts";
 
 /**
  * **A step of a flow**: a folder beside this file exports one, and `flow/steps.ts` lists them in their order. `state` is pure and decides whether the
@@ -75,6 +74,11 @@ export interface StepInput {
   readonly facts: Facts;
   readonly policy: Policy;
   readonly nowMs: number;
+}
+
+/** The factors of a person, and what a sign-in at their providers may reach beyond its own `acr`. */
+export interface ReachingFactors extends Factors {
+  readonly providerAcr?: readonly string[];
 }
 
 /** The facts about the signed-in person. Before a sign-in, no page depends on an account. */
