@@ -35,6 +35,7 @@ export const ratesPerDay = {
   newConsents: 50_000,
   newUsers: 10_000,
   invitations: 1_000,
+  recoveriesAsked: 100,
   deletedUsers: 5_000,
   passkeysAdded: 10_000,
   appsAdded: 10_000,

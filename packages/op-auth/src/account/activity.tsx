@@ -19,6 +19,7 @@ import { Item, type ItemProps, List, Section } from "./account-parts.tsx";
 import { DataSection } from "./download-data.tsx";
 import { asPerson } from "./require-person.ts";
 import { isShownEvent } from "./shown-events.ts";
+import { findRecoveryNote } from "./stop-recovery.tsx";
 
 const path = accountPages.activity;
 /** Events of one page. */
@@ -31,11 +32,15 @@ const readAtOnce = 200;
  * `before` is the place after which a page begins. Cost: 1 object call; 1 D1 call, and the clients that are not in memory.
  */
 export function showActivity(at: PageRequest): Promise<Response> {
-  return asPerson(at, async ({ user }) => {
+  return asPerson(at, async (person) => {
+    const { user } = person;
     const { context, request } = at;
     const frame = await frameOf(context, request);
     const before = parsePlace(new URL(request.url).searchParams.get("before") ?? "");
-    const { events, next } = await readActivity(at, user.sub, before);
+    const [{ events, next }, recovery] = await Promise.all([
+      readActivity(at, user.sub, before),
+      findRecoveryNote(at, frame, person),
+    ]);
     const { time } = personalDates(context, frame.t.language, user);
     const { t } = frame;
     const shown = await Promise.all(
@@ -51,7 +56,7 @@ export function showActivity(at: PageRequest): Promise<Response> {
     );
     const { notice, cookies } = takeNotice(at);
     const page = (
-      <AccountLayout frame={frame} area="activity" user={user} notice={notice}>
+      <AccountLayout frame={frame} area="activity" user={user} notice={notice} recovery={recovery}>
         <ActivitySection t={t} events={shown} isFirst={before === undefined} next={next} />
         <DataSection t={t} canDelete={context.settings.deletionGraceDays > 0} />
       </AccountLayout>

@@ -36,6 +36,9 @@ export interface Replacement {
   readonly action: "password.changed" | "password.recovered";
   readonly guards: readonly [Guard, ...Guard[]];
   readonly kept?: string;
+  /** What is written with it, and told by its event. */
+  readonly others?: readonly D1PreparedStatement[];
+  readonly detail?: Readonly<Record<string, unknown>>;
 }
 
 /**
@@ -47,16 +50,22 @@ export async function replacePassword(
   context: RequestContext<AuthEnv>,
   { sub, claims }: Pick<User, "sub" | "claims">,
   chosen: string,
-  { action, guards, kept }: Replacement,
+  { action, guards, kept, others = [], detail = {} }: Replacement,
 ): Promise<number> {
   const { env, arrivedAtMs: atMs } = context;
   const saved = savePassword(env.DB, sub, await hashPassword(chosen), atMs);
   const reason = action.replace(".", " ");
   const ending = endUserSessions(env.DB, sub, { reason, atMs, ...(kept === undefined ? {} : { kept }) });
-  const changed = { action, target: sub, actor: sub };
-  const statements = [...ending, saved, forgetOfflineGrants(env.DB, sub), recordAdminEvent(context, changed)];
+  const changed = { action, target: sub, actor: sub, detail };
+  const statements = [
+    ...ending,
+    ...others,
+    saved,
+    forgetOfflineGrants(env.DB, sub),
+    recordAdminEvent(context, changed),
+  ];
   const cutOff = { kind: "sub", id: sub, actor: sub } as const;
-  const notice = { sub, claims, kind: "password-changed", evidence: changed } as const;
+  const notice = { sub, claims, kind: "password-changed", evidence: { action, target: sub } } as const;
   const commit = (ready: Promise<unknown>) =>
     changeAs(context, guards, statements, { changes: [{ kind: "user", id: sub }], cutOff, ready });
   const committed = await tellPersonWhen(context, notice, commit);

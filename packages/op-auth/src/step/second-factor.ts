@@ -9,7 +9,8 @@ import {
   upstreamAcr,
 } from "@edge-op/protocol/oauth/authentication-context";
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
-import { type Factors, hasSecondFactor } from "@edge-op/shared/users/factors";
+import { hasSecondFactor } from "@edge-op/shared/users/factors";
+import { type AddressRecovery, stateOf } from "../session/address-recovery.ts";
 import { type Flow, isProvenIn } from "./flow.ts";
 import type { Facts, Policy, ReachingFactors, StepInput } from "./step.ts";
 
@@ -133,18 +134,44 @@ export function isRecovering(flow: Pick<Flow, "proofs">): boolean {
   return recoveryProof(flow) !== undefined;
 }
 
+interface AskedToRecover {
+  readonly flow: Pick<Flow, "proofs">;
+  readonly facts: Pick<Facts, "factors" | "recovery">;
+  /** Needed with a recovery alone. */
+  readonly nowMs?: number | undefined;
+}
+
+/** Whether a policy lets a mailbox alone recover an account: nothing of the request, the client or the deployment needs two factors. Pure. */
+export function isRecoveryAllowed({ recoversByAddress, secondFactor, requiredAcr }: Policy): boolean {
+  return recoversByAddress && secondFactor === "if set up" && (requiredAcr?.includes(passwordAcr) ?? true);
+}
+
+/** The recovery by mail alone that a proven mailbox may use now, if it was asked for by the same mailbox. Pure. */
+export function usableRecovery({
+  flow,
+  facts,
+  nowMs,
+}: Pick<AskedToRecover, "flow" | "nowMs"> & { readonly facts: Pick<Facts, "recovery"> }): AddressRecovery | undefined {
+  const recovery = facts.recovery?.recovery;
+  const isUsable = recovery !== undefined && nowMs !== undefined && stateOf(recovery, nowMs) === "usable";
+  return isUsable && recoveryProof(flow)?.credential === recovery.key ? recovery : undefined;
+}
+
 /**
  * **What a person must prove beside it before they set a new password**, so that recovery is never weaker than signing in (NIST SP 800-63B-4
  * §4.2.2.2): `code`, of an app or a saved recovery code, if they have an app, or sign in by
  * passkey or at an upstream provider alone. `other`: they would need one and have none, so
- * only that way in or an administrator helps, who may give them a temporary password. Pure.
+ * only that way in or an administrator helps, who may give them a temporary password. Nothing, if they have asked a day ago to recover the account
+ * by this mailbox alone, and nobody has stopped it. Pure.
  */
-export function recoveryFactor(flow: Pick<Flow, "proofs">, factors: Factors | undefined): "none" | "code" | "other" {
+export function recoveryFactor({ flow, facts, nowMs }: AskedToRecover): "none" | "code" | "other" {
+  const { factors } = facts;
   const recovering = recoveryProof(flow);
   if (recovering === undefined) return "none";
   if (flow.proofs.some(({ method, sub }) => sub === recovering.sub && codeMethods.includes(method))) return "none";
   // Without knowledge of the factors nothing is granted.
   if (factors === undefined) return "other";
+  if (usableRecovery({ flow, facts, nowMs }) !== undefined) return "none";
   if (factors.totp) return "code";
   if (recovering.method === "temporaryPassword") return "none";
   const hasOther = factors.passkeys || factors.providers.length > 0;

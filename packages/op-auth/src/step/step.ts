@@ -8,6 +8,7 @@ import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import type { Factors } from "@edge-op/shared/users/factors";
 import type { AuthorizationRequest, CodeRequest } from "../authorization/authorization-request.ts";
 import type { PageRequest } from "../pages/frame.ts";
+import type { AddressRecovery } from "../session/address-recovery.ts";
 import type { SignedInPerson } from "../session/signed-in-person.ts";
 import type { Flow, Marks, Problem } from "./flow.ts";
 
@@ -46,6 +47,7 @@ export type StepName =
   | "create-account"
   | "sign-in"
   | "recover"
+  | "await-recovery"
   | "prove-more"
   | "confirm-browser"
   | "set-password"
@@ -81,6 +83,12 @@ export interface ReachingFactors extends Factors {
   readonly providerAcr?: readonly string[];
 }
 
+/** A recovery by mail alone is offered (recovery-by-address.ts). */
+export interface OfferedRecovery {
+  /** The one that was asked for before, whatever its state. */
+  readonly recovery: AddressRecovery | undefined;
+}
+
 /** The facts about the signed-in person. Before a sign-in, no page depends on an account. */
 export interface Facts {
   readonly person:
@@ -107,6 +115,8 @@ export interface Facts {
   readonly requiredUpstream?: string | undefined;
   /** The access that they have allowed the client. Read only if the policy remembers consent. */
   readonly allowed: readonly string[];
+  /** Their recovery by mail alone. Read only for a person who has proven a mailbox and lacks what is asked for beside it. */
+  readonly recovery?: OfferedRecovery | undefined;
   /** The version of the terms that they have agreed to. Read only if the policy names one. */
   readonly terms?: string | undefined;
 }
@@ -116,6 +126,8 @@ export interface Policy
   extends Pick<AuthorizationRequest, "prompt" | "maxAgeSeconds" | "requiredAcr" | "preferredAcr" | "expectedSubject"> {
   readonly consent: ConsentRule;
   readonly secondFactor: SecondFactorRule;
+  /** A mailbox alone recovers an account, after a day (`RECOVERY=address`). */
+  readonly recoversByAddress: boolean;
   /** A password alone needs a mailed code in a new browser. */
   readonly confirmsBrowsers: boolean;
   /** Roles whose people always need a second factor. */
@@ -185,6 +197,7 @@ export interface StepRequest extends BegunFlow {
 export interface DecidedRequest extends StepRequest {
   /** The person's second factors, if the decision depended on them. */
   readonly factors: Factors | undefined;
+  readonly recovery?: OfferedRecovery | undefined;
 }
 
 export interface StepPageRequest extends StepRequest {
