@@ -40,6 +40,7 @@ export const ratesPerDay = {
   newOrganizations: 1,
   newMembers: 10,
   invitations: 1_000,
+  recoveriesAsked: 100,
   deletedUsers: 5_000,
   passkeysAdded: 10_000,
   appsAdded: 10_000,

@@ -45,6 +45,7 @@ const {
   newOrganizations,
   newMembers,
   invitations,
+  recoveriesAsked,
   deletedUsers,
   passkeysAdded,
   appsAdded,
@@ -311,6 +312,15 @@ const database: readonly StoredRows[] = [
     life: "population",
     rows: 0.2 * users,
     text: { sub, factor_id: 22, secret: 64, sealed_by: 11 },
+  },
+  {
+    table: "account_recoveries",
+    where: "D1",
+    // Written by: a request to recover an account by mail alone.
+    perDay: recoveriesAsked,
+    life: 8,
+    text: { sub, recovery_id: 22, address_key: 22 },
+    absent: ["stopped_at_ms"],
   },
   {
     table: "user_identities",

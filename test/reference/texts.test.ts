@@ -131,6 +131,22 @@ describe("the rules", () => {
   });
 });
 
+test.each(workers)("$name is uploaded with the texts that it loads, and no others", async ({ name, entry }) => {
+  const modules = await bundleModules(entry, { sourcemap: false });
+  const start = modulesAtStart(modules);
+  const loaded = modules.filter((module) => !start.includes(module));
+  const uploaded = folders.filter((folder) => {
+    const [key = ""] = Object.keys(read<TextFile>(`${folder}/en.json`));
+    return loaded.filter(({ contents }) => contents.includes(`"${key}":`)).length >= languagesOf(folder).length;
+  });
+  const of: Readonly<Record<string, readonly string[]>> = {
+    "op-auth": ["packages/op-auth/texts", "packages/pages/texts/layout"],
+    "op-console": ["packages/op-console/texts", "packages/pages/texts/layout"],
+    "op-state": ["packages/pages/texts/mail"],
+  };
+  expect(uploaded.toSorted()).toEqual(of[name] ?? []);
+});
+
 describe("deployments/texts", () => {
   const deployments = mkdtempSync(join(tmpdir(), "edge-op-texts-"));
   mkdirSync(join(deployments, "texts"));

@@ -45,6 +45,14 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "UPDATE user_recovery_codes": "the code is unused",
     "UPDATE user_totp": "the code is of a later time than the last",
   },
+  "op-auth/src/session/address-recovery.ts": {
+    "DELETE account_recoveries": guarded,
+    "DELETE user_recovery_codes": guarded,
+    "DELETE user_totp": guarded,
+    "INSERT account_recoveries": `${guarded}; the person has none, and the address is theirs`,
+    "UPDATE account_recoveries": "it is the one that the link names, or the session is listed",
+    "UPDATE users": guarded,
+  },
   "op-auth/src/session/agreed-terms.ts": { "UPDATE users": guarded },
   "op-auth/src/sign-in/insert-person.ts": {
     "INSERT users": newPerson,
@@ -83,6 +91,7 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "INSERT ending_sessions": end,
   },
   "op-state/src/sweeps/sweep-database.ts": {
+    "DELETE account_recoveries": passed,
     "DELETE ending_sessions": passed,
     "DELETE user_addresses": passed,
     "DELETE user_grants": passed,
@@ -142,6 +151,7 @@ const runners: Readonly<Record<string, string>> = {
   "account/download-data.tsx": "an event alone",
   "consent/consent-step.ts": "a client, not a person",
   "factors/factor-store.ts": "spends a code, under its own condition",
+  "session/address-recovery.ts": "stops a recovery, under its own condition; an event alone",
   "session/known-browser.ts": "an event alone",
   "session/write-as.ts": "with its guards",
   "sign-in/insert-person.ts": newPerson,

@@ -4,7 +4,7 @@ import { languagePath } from "@edge-op/pages/language-switch";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { Router } from "@edge-op/shared/http/router";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
-import { resetPath, takeBackPath } from "@edge-op/shared/mail/sealed-links";
+import { resetPath, stopPath, takeBackPath } from "@edge-op/shared/mail/sealed-links";
 import {
   addPasskey,
   changePasskeyName,
@@ -52,6 +52,7 @@ import {
 import { changeName, changeOwnLanguage, namePath, ownLanguagePath } from "./account/profile-sections.tsx";
 import { beginReset, showReset } from "./account/reset-password.tsx";
 import { showSecurity } from "./account/security-page.tsx";
+import { ownStopPath, showStop, stopOwn, submitStop } from "./account/stop-recovery.tsx";
 import { showTakeBack, submitTakeBack } from "./account/take-back-pages.tsx";
 import { showYou } from "./account/you-page.tsx";
 import { parEndpoint } from "./authorization/par-endpoint.ts";
@@ -179,6 +180,8 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
   servePage(app, isolate, primaryPath, { GET: account(confirmPrimary), POST: account(makePrimary) });
   servePage(app, isolate, removePath, { GET: account(confirmRemoveAddress), POST: account(removeOtherAddress) });
   servePage(app, isolate, takeBackPath, { GET: account(showTakeBack), POST: account(submitTakeBack) });
+  servePage(app, isolate, stopPath, { GET: account(showStop), POST: account(submitStop) });
+  servePage(app, isolate, ownStopPath, { GET: account(showYou), POST: account(stopOwn) });
   servePage(app, isolate, "/account/sessions/end", { GET: account(confirmEndSession) });
   servePage(app, isolate, "/account/sessions/end-others", {
     GET: account(confirmEndOthers),

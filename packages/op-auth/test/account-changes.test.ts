@@ -6,6 +6,7 @@ import { hashPassword, isOutdatedHash, verifyPassword } from "@edge-op/shared/se
 import { controlPlaneName } from "@edge-op/shared/storage/shard-address";
 import { savePassword } from "@edge-op/shared/users/credentials";
 import { describe, expect, it, vi } from "vitest";
+import type { FormFields } from "../../../test/fixtures/call.ts";
 import type { AuthEnv } from "../src/runtime/auth-env.ts";
 import {
   authEnv,
@@ -243,7 +244,7 @@ describe("changing the password", () => {
 
   const chosenAs = (text: string) => ({ new: text, repeat: text });
 
-  async function change(fields: Record<string, string>, visitor = browser): Promise<Response> {
+  async function change(fields: FormFields, visitor = browser): Promise<Response> {
     const form_token = formTokenOf(await (await visitor.get("/account/password")).text());
     return visitor.post("/account/password", { form_token, current: password, new: chosen, repeat: chosen, ...fields });
   }
@@ -294,6 +295,7 @@ describe("changing the password", () => {
     ["a new one of spaces", chosenAs(" ".repeat(15)), "repeated or consecutive characters"],
     ["a new one of the own username", chosenAs("alice alice alice"), "mostly of your name"],
     ["a new one of the name of the service", chosenAs("op.example.com 1"), "the name of this service"],
+    ["a new one that is not repeated", { repeat: [] }, "The two new passwords are not the same."],
     ["two different new ones", { repeat: `${chosen}x` }, "The two new passwords are not the same."],
   ])("%s is refused and changes nothing", async (_, fields, text) => {
     await signInToAccount();

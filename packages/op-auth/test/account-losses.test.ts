@@ -3,7 +3,7 @@
  * have, in the order in which they would.
  */
 
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import page from "../../../docs/operating/second-factors.md?raw";
 import { authEnv, locationOf, password, stepOf, useDeployment } from "./fixtures/auth-fixtures.ts";
 import { AuthenticatorApp, registerRecoveryCodes } from "./fixtures/authenticator-app.ts";
@@ -100,20 +100,43 @@ async function wayIn(holding: Holding): Promise<string> {
   const code = await follow(again, recover, { address: "alice@example.com" });
   const proven = await follow(again, code, { code: mailed.code });
   const { isIn, by } = await provenAt(again, proven, holding);
-  return isIn ? `mail${by}` : "nobody";
+  if (isIn) return `mail${by}`;
+  const wait = await follow(again, proven, { lost: "all" });
+  if (stepOf(wait) !== "await-recovery") return "nobody";
+  await follow(again, wait, { ask: "1" });
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 86_400_000 });
+  const tomorrow = await follow(again, locationOf(await again.authorize()), { recover: "1" });
+  const codeThen = await follow(again, tomorrow, { address: "alice@example.com" });
+  return stepOf(await follow(again, codeThen, { code: mailed.code })) === "set-password" ? "mail, a day" : "nobody";
 }
 
-/** The table of the page. */
-const rows = Object.keys(kinds).flatMap((kind) => {
-  const [, cells = ""] = new RegExp(`^\\| ${kind} \\|(.*)\\|$`, "m").exec(page) ?? [];
-  const ways = cells.split("|").map((cell) => cell.trim());
-  return Object.keys(losses).map((loss, index) => {
-    return [kind as keyof typeof kinds, loss as keyof typeof losses, ways[index] ?? ""] as const;
+const [usual = "", byAddress = ""] = page.split("\n| With `RECOVERY=address` |");
+
+/** A table of the page. */
+const rowsOf = (table: string) =>
+  Object.keys(kinds).flatMap((kind) => {
+    const [, cells] = new RegExp(`^\\| ${kind} \\|(.*)\\|$`, "m").exec(table) ?? [];
+    const ways = cells?.split("|").map((cell) => cell.trim()) ?? [];
+    return Object.keys(losses).flatMap((loss, index) => {
+      const way = ways[index];
+      return way === undefined ? [] : [[kind as keyof typeof kinds, loss as keyof typeof losses, way] as const];
+    });
   });
-});
 
 describe("kinds of account and losses: what leads back in", () => {
-  it.each(rows)("%s, lost: %s: %s", async (kind, loss, way) => {
+  it("each kind and loss has a row", () => {
+    expect(rowsOf(usual)).toHaveLength(Object.keys(kinds).length * Object.keys(losses).length);
+    expect(rowsOf(byAddress)).toHaveLength(4 * Object.keys(losses).length);
+  });
+
+  it.each(rowsOf(usual))("%s, lost: %s: %s", async (kind, loss, way) => {
+    const held: Holding = await kinds[kind]();
+    for (const lost of losses[loss]) delete held[lost];
+    expect(await wayIn(held)).toBe(way);
+  });
+
+  it.each(rowsOf(byAddress))("RECOVERY=address: %s, lost: %s: %s", async (kind, loss, way) => {
+    mailed.restart({ ...authEnv, RECOVERY: "address" });
     const held: Holding = await kinds[kind]();
     for (const lost of losses[loss]) delete held[lost];
     expect(await wayIn(held)).toBe(way);

@@ -50,7 +50,7 @@ const anyFacts: fc.Arbitrary<Facts> = fc.record({
   }),
   factors: fc.record({
     ...{ totp: fc.boolean(), recoveryCodes: fc.boolean(), passkeys: fc.boolean(), password: fc.constant(true) },
-    ...{ identities: fc.boolean(), epoch: fc.constant(0) },
+    ...{ providers: fc.subarray(["idp"]), epoch: fc.constant(0) },
   }),
   isRemembered: fc.boolean(),
   isNewBrowser: fc.boolean(),

@@ -369,7 +369,14 @@ describe("the next step", () => {
   const old: Proof = { method: "password", sub: "alice", atMs: 0, controlVersion: 0 };
   const person = { sub: "alice", subject: "alice", proofs: [old], roles: ["admin"], isLeaving: false };
   const fresh = { ...flow, proofs: [{ ...old, atMs: now }] };
-  const none = { totp: false, recoveryCodes: false, passkeys: false, password: true, identities: false, epoch: 0 };
+  const none = {
+    totp: false,
+    recoveryCodes: false,
+    passkeys: false,
+    password: true,
+    providers: [] as string[],
+    epoch: 0,
+  };
   const known = { factors: none, isRemembered: false };
   const nobody = { ...known, person: undefined, allowed: [] };
   const asked = { ...known, person, allowed: [] };
@@ -394,7 +401,7 @@ describe("the next step", () => {
   const recovering = { ...flow, proofs: [mailbox] };
   const byMailbox = { ...allowed, person: { ...person, proofs: [mailbox] } };
   const onlyPasskeys = { ...none, passkeys: true, password: false };
-  const onlyIdentities = { ...none, identities: true, password: false };
+  const onlyIdentities = { ...none, providers: ["idp"], password: false };
   const codeAlone = { ...withApp, person: { ...person, proofs: [code(now)] } };
 
   type Input = readonly [Parameters<typeof nextStep>[0], Parameters<typeof nextStep>[1], Partial<Policy>];

@@ -75,6 +75,7 @@ describe("a forgotten password", () => {
     for (const [fields, text] of [
       [{ new: "short", repeat: "short" }, "at least 15 characters"],
       [{ new: chosen, repeat: `${chosen}!` }, "not the same"],
+      [{ new: chosen }, "not the same"],
     ] as const) {
       const again = await follow(browser, page, fields);
       const response = await browser.once(again);

@@ -101,6 +101,14 @@ const positions: Readonly<Record<string, Position>> = {
       return recovered();
     },
   },
+  "the same, of a person who has lost the app, and may recover the account by mail alone": {
+    settings: { RECOVERY: "address" },
+    next: "await-recovery",
+    arrive: async () => {
+      await AuthenticatorApp.register("alice");
+      return follow(browser, await recovered(), { lost: "all" });
+    },
+  },
   "the same, of a person who belongs to a provider": {
     next: "sign-in",
     arrive: async () => {
@@ -234,7 +242,7 @@ const positions: Readonly<Record<string, Position>> = {
 /** All that is stored about people, but their sessions and `searched`, which the sweep of the object writes at any time. */
 const tables = [
   ...["users", "user_addresses", "user_passwords", "user_totp", "user_recovery_codes", "webauthn_credentials"],
-  ...["user_identities", "user_roles", "user_groups", "consents", "invitations"],
+  ...["user_identities", "user_roles", "user_groups", "consents", "invitations", "account_recoveries"],
 ];
 
 async function stored(): Promise<string> {
@@ -270,6 +278,7 @@ async function formOf(step: StepName, at: Awaited<ReturnType<typeof opened>>): P
     "create-account": async () => chosen,
     "sign-in": async () => ({ ...typed, password: "wrong" }),
     recover: async () => code,
+    "await-recovery": async () => ({ ask: "1" }),
     "prove-more": async () => code,
     "confirm-browser": async () => code,
     "set-password": async () => chosen,

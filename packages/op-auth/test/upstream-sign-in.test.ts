@@ -449,6 +449,31 @@ describe("what a sign-in amounts to", () => {
     if (!isEnough) expect(sent["error"]).toBe("unmet_authentication_requirements");
   });
 
+  it.each([
+    [acrMap, "mfa", "gold diamond"],
+    [acrMap, "phr", "diamond"],
+    [{ acr_map: { gold: "mfa" } } as const, "phr", null],
+    [{}, "mfa", null],
+  ])(
+    "a preference asks once for what %j may reach: %s, and names it to the provider as %s",
+    async (document, acr, there) => {
+      await seedUpstream({ document });
+      await connect("alice");
+      await browser.signIn(await browser.pageOf());
+      const preferring = { acr_values: acr };
+      const upstream = new StandInUpstream({ claims: { acr: "bronze" } }).install();
+      if (there !== null) {
+        const page = await browser.pageOf(preferring);
+        expect(await (await browser.get(page)).text()).toContain("prefers a sign-in with another provider");
+        const location = await pressUpstream(browser, page);
+        expect(new URL(location).searchParams.get("acr_values")).toBe(there);
+        expect(sentToClient(await browser.once(upstream.signIn(location)))["code"]).toBeDefined();
+      }
+      // What the provider has said is known from then on.
+      expect(sentToClient(await browser.authorize(preferring))["code"]).toBeDefined();
+    },
+  );
+
   it("one factor there needs the second factor of the account here", async () => {
     const { AuthenticatorApp } = await import("./fixtures/authenticator-app.ts");
     const app = await AuthenticatorApp.register("alice");

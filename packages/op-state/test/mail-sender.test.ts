@@ -1,9 +1,11 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import type { CodeMail, MailSenderRpc, PreparedNotice } from "@edge-op/shared/mail/mail-sender-rpc";
+import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { describe, expect, it } from "vitest";
 import { findChange } from "../src/mail/find-change.ts";
-import { type AddressHolder, decideRecipient, findHolder } from "../src/mail/find-recipient.ts";
+import { type AddressHolder, decideRecipient, findHolder, openAddressedMail } from "../src/mail/find-recipient.ts";
+import { sendLimits } from "../src/mail/mail-limits.ts";
 import { type MailRow, MailRows } from "../src/mail/mail-rows.ts";
 
 const { MAIL_SENDER: namespace } = env as unknown as { readonly MAIL_SENDER: DurableObjectNamespace<MailSenderRpc> };
@@ -59,6 +61,30 @@ it("the link that takes back what was added is for the oldest address, also if a
   expect(await findHolder(DB, held, atMs)).toMatchObject({ sub: "pat", zoneinfo: "Asia/Tokyo" });
   await DB.prepare("DELETE FROM users WHERE sub = 'pat'").run();
   expect(await findChange(DB, change)).toMatchObject({ oldest: undefined, addresses: [] });
+});
+
+it("a recovery by mail alone is told to all addresses at once, each with the link that stops it, and behind no other mail", async () => {
+  const { DB } = env as unknown as { readonly DB: D1Database };
+  const address = "INSERT INTO user_addresses (address_key, sub, verified_at_ms) VALUES (?1, 'rec', 0)";
+  await DB.batch([
+    DB.prepare(
+      "INSERT INTO users (sub, username, username_key, created_at_ms, updated_at_ms) VALUES ('rec', 'rec', 'rec', 0, 0)",
+    ),
+    ...["one@example.org", "two@example.org"].map((key) => DB.prepare(address).bind(key)),
+  ]);
+  const stub = namespace.getByName("recovery");
+  const undo = { path: "/account/recovery/stop?token=x" };
+  await stub.prepare({ ...notice, kind: "recovery-asked", sub: "rec", atMs: Date.now(), undo });
+  await stub.release(notice.id);
+  await runDurableObjectAlarm(stub);
+  const open = async ({ id, content }: { readonly id: string; readonly content: string }) =>
+    openAddressedMail(env as unknown as MasterKeyBindings, id, content);
+  const mails = await Promise.all((await rowsOf(stub)).map(open));
+  expect(mails.map((mail) => mail && { to: mail.to, undoPath: "undoPath" in mail && mail.undoPath })).toEqual(
+    ["one@example.org", "two@example.org"].map((to) => ({ to, undoPath: undo.path })),
+  );
+  expect(sendLimits("recovery-asked", "key").map(({ key }) => key)).toEqual(["all mails recovery-asked"]);
+  await DB.prepare("DELETE FROM users WHERE sub = 'rec'").run();
 });
 
 it("a person without a verified address gets no mail: the row is deleted", async () => {

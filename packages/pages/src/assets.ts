@@ -25,7 +25,7 @@ interface Asset {
 /**
  * Disables forms after a click: a second click would submit a form whose flow the first one has spent. Going back to the page enables its
  * forms again, and the pressed button shows that it was pressed. A field with `data-digits` submits its form when it contains a code of so many
- * digits, typed, pasted or filled in. A button with `data-show` shows what is typed in the password fields of its form (NIST SP 800-63B-4
+ * digits, typed, pasted or filled in, and the hint below it says so. A button with `data-show` shows what is typed in the password fields of its form (NIST SP 800-63B-4
  * §3.1.1.2), until they are sent.
  */
 const formsScript = `
@@ -42,6 +42,12 @@ addEventListener("pageshow", () => {
   for (const button of document.querySelectorAll("[aria-busy]")) button.removeAttribute("aria-busy");
 });
 for (const field of document.querySelectorAll("[data-digits]")) {
+  const hint = document.getElementById(field.id + "-hint");
+  if (hint) {
+    hint.hidden = false;
+    const others = field.getAttribute("aria-describedby");
+    field.setAttribute("aria-describedby", others ? others + " " + hint.id : hint.id);
+  }
   field.addEventListener("input", () => {
     const isCode = /^[\\d\\s-]*$/.test(field.value);
     const isWhole = field.value.replace(/\\D/g, "").length === Number(field.dataset.digits);

@@ -13,12 +13,14 @@ interface Props {
   readonly area: AccountArea;
   readonly user: User;
   readonly notice?: AccountNotice | undefined;
+  /** About a recovery by mail alone (stop-recovery.tsx). */
+  readonly recovery?: Child | undefined;
   readonly scripts?: readonly Script[];
   readonly children?: Child;
 }
 
 /** **The layout of the account pages**: the menu, which marks the open one, who is signed in, and what was done last. */
-export function AccountLayout({ frame, area, user, notice, scripts = [], children }: Props) {
+export function AccountLayout({ frame, area, user, notice, recovery, scripts = [], children }: Props) {
   const { t } = frame;
   const name = displayName(user);
   const shown = notice && accountNotices[notice];
@@ -47,6 +49,7 @@ export function AccountLayout({ frame, area, user, notice, scripts = [], childre
           {t(shown.text)}
         </p>
       )}
+      {recovery}
       {children}
       <p class="links">
         <a href="/logout" id="sign-out">

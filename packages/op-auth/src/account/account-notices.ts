@@ -38,6 +38,7 @@ export const accountNotices = {
   "last-identity": { page: "security", isGood: false, text: "account.lastIdentity" },
   "not-changed": { page: "you", isGood: false, text: "account.notChanged" },
   "too-many-changes": { page: "you", isGood: false, text: "account.tooManyChanges" },
+  "recovery-stopped": { page: "you", isGood: true, text: "byAddress.stopped" },
   "password-changed": { page: "security", isGood: true, text: "account.passwordChanged" },
 } as const satisfies Readonly<Record<string, Notice>>;
 

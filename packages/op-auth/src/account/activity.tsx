@@ -20,6 +20,7 @@ import { Item, type ItemProps, List, Section } from "./account-parts.tsx";
 import { DataSection } from "./download-data.tsx";
 import { asPerson } from "./require-person.ts";
 import { isShownEvent } from "./shown-events.ts";
+import { findRecoveryNote } from "./stop-recovery.tsx";
 
 const path = accountPages.activity;
 /** Events of one page. */
@@ -33,11 +34,15 @@ const readAtOnce = 200;
  * Beyond the recent days, if older events are archived: 1 more D1 call, and 8 R2 calls at most.
  */
 export function showActivity(at: PageRequest): Promise<Response> {
-  return asPerson(at, async ({ user }) => {
+  return asPerson(at, async (person) => {
+    const { user } = person;
     const { context, request } = at;
     const frame = await personFrame(at, user);
     const before = parsePlace(new URL(request.url).searchParams.get("before") ?? "");
-    const { events, next } = await readActivity(at, user.sub, before);
+    const [{ events, next }, recovery] = await Promise.all([
+      readActivity(at, user.sub, before),
+      findRecoveryNote(at, frame, person),
+    ]);
     const { time } = personalDates(context, frame.t.language, user);
     const { t } = frame;
     const shown = await Promise.all(
@@ -53,7 +58,7 @@ export function showActivity(at: PageRequest): Promise<Response> {
     );
     const { notice, cookies } = takeNotice(at);
     const page = (
-      <AccountLayout frame={frame} area="activity" user={user} notice={notice}>
+      <AccountLayout frame={frame} area="activity" user={user} notice={notice} recovery={recovery}>
         <ActivitySection t={t} events={shown} isFirst={before === undefined} next={next} />
         <DataSection t={t} canDelete={context.settings.deletionGraceDays > 0} />
       </AccountLayout>

@@ -12,10 +12,12 @@ import { Item, List, RemoveLink, Section } from "./account-parts.tsx";
 import { listApplications } from "./applications.ts";
 import { ApplicationsSection } from "./applications-section.tsx";
 import { asPerson } from "./require-person.ts";
+import { findRecoveryNote } from "./stop-recovery.tsx";
 
 /** **`GET /account/applications`**: applications with access, and sessions, that of this browser first. Cost: 1 object call, 2 D1 calls. */
 export function showApplications(at: PageRequest): Promise<Response> {
-  return asPerson(at, async ({ user, session }) => {
+  return asPerson(at, async (person) => {
+    const { user, session } = person;
     const { context, isolate } = at;
     const [applications, sessions] = await Promise.all([
       listApplications(at, user.sub),
@@ -27,6 +29,7 @@ export function showApplications(at: PageRequest): Promise<Response> {
     );
     const frame = await personFrame(at, user);
     const { t } = frame;
+    const recovery = await findRecoveryNote(at, frame, person);
     const { notice, cookies } = takeNotice(at);
     const dates = personalDates(context, t.language, user);
     const described = applications.map((each) => ({
@@ -34,7 +37,7 @@ export function showApplications(at: PageRequest): Promise<Response> {
       details: describeDetails(context.settings, frame.t, allowedDetails(each.allowed)),
     }));
     const page = (
-      <AccountLayout frame={frame} area="applications" user={user} notice={notice}>
+      <AccountLayout frame={frame} area="applications" user={user} notice={notice} recovery={recovery}>
         <ApplicationsSection
           t={t}
           applications={described}

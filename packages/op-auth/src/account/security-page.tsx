@@ -19,6 +19,7 @@ import { IdentitiesSection } from "./identities.tsx";
 import { OnlyWayIn } from "./only-way-in.tsx";
 import { PasskeyFailures, PasskeysSection, type Registration } from "./passkeys-section.tsx";
 import { accountForms, asPerson } from "./require-person.ts";
+import { findRecoveryNote } from "./stop-recovery.tsx";
 
 /** A passkey ceremony starts when the page is rendered and must end within this time. */
 const ceremonyMs = 10 * 60_000;
@@ -32,16 +33,17 @@ async function renderSecurity(at: PageRequest, person: SignedInPerson): Promise<
   const { context, isolate } = at;
   const { user, sessionId } = person;
   const { DB } = context.env;
-  const [{ record: password }, passkeys, factors, identities, upstreams] = await Promise.all([
+  const frame = await personFrame(at, user);
+  const [{ record: password }, passkeys, factors, identities, upstreams, recovery] = await Promise.all([
     findPassword(DB, user.username),
     listPasskeys(DB, user.sub),
     listFactors(DB, user.sub),
     listIdentities(DB, user.sub),
     isolate.upstreams.list(context),
+    findRecoveryNote(at, frame, person),
   ]);
   // A person who has removed a factor does not get another one without asking.
   const hasRemovedNone = password?.factors.epoch === 0;
-  const frame = await personFrame(at, user);
   const { t } = frame;
   const token = await formToken(context, accountForms, sessionId);
   const { notice, cookies } = takeNotice(at);
@@ -55,7 +57,14 @@ async function renderSecurity(at: PageRequest, person: SignedInPerson): Promise<
   const isMailable = context.settings.mailProvider !== "off" && user.claims.email_verified === true;
   const registration = await register(at, person, { factors, passkeys, hasRemovedNone });
   const page = (
-    <AccountLayout frame={frame} area="security" user={user} notice={notice} scripts={[passkeyScript]}>
+    <AccountLayout
+      frame={frame}
+      area="security"
+      user={user}
+      notice={notice}
+      recovery={recovery}
+      scripts={[passkeyScript]}
+    >
       <PasskeyFailures t={t} />
       <PasskeySignal signal={await personSignal(context, user, passkeys)} />
       <OnlyWayIn frame={frame} ways={{ hasPassword, passkeys, identities, factors, isMailable }} />

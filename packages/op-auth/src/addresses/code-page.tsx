@@ -154,7 +154,7 @@ export function CodePage({ frame, view }: { readonly frame: AuthPageFrame; reado
       {mailed && problem?.kind !== "over" && (
         <form method="post" action={form.action}>
           <HiddenFields fields={form.fields} />
-          <CodeField id="code" label={t("code.code")} digits={mailedDigits} invalid={invalid} />
+          <CodeField t={t} id="code" label={t("code.code")} digits={mailedDigits} invalid={invalid} />
           <div class="actions">
             <button type="submit" id="confirm-code">
               {t("code.submit")}

@@ -106,7 +106,7 @@ export function SetupApp({ t, setupKey, form, isRefused }: SetupAppView) {
       </p>
       <form method="post" action={form.action}>
         <HiddenFields fields={form.fields} />
-        <CodeField id="code" label={t("factor.confirmCode")} digits={totpDigits} invalid={invalid} />
+        <CodeField t={t} id="code" label={t("factor.confirmCode")} digits={totpDigits} invalid={invalid} />
         <div class="actions">
           <button type="submit" id="add-app">
             {t("factor.add")}
@@ -122,8 +122,12 @@ export const codeFieldLength = 256;
 
 export const totpDigits = 6;
 
-/** **The field for a code of an app, or a mailed one.** The script of every page sends its form when all digits are there (assets.ts). */
+/**
+ * **The field for a code of an app, or a mailed one.** The script of every page sends its form when all digits are there (assets.ts), and says so
+ * before (WCAG 2.2 §3.2.2).
+ */
 export function CodeField(props: {
+  readonly t: AuthTranslator;
   readonly id: string;
   readonly label: string;
   readonly digits: number;
@@ -147,6 +151,9 @@ export function CodeField(props: {
         maxlength={codeFieldLength}
         {...props.invalid}
       />
+      <p class="muted small" id={`${props.id}-hint`} hidden>
+        {props.t("code.submitsItself")}
+      </p>
     </>
   );
 }

@@ -5,13 +5,15 @@ import { displayName, Person } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { type Factors, findFactors } from "@edge-op/shared/users/factors";
 import type { User } from "@edge-op/shared/users/user";
+import { verifiedAddress } from "@edge-op/shared/users/user-addresses";
 import type { Child } from "hono/jsx";
 import { describeClient } from "../pages/describe-client.tsx";
 import { HiddenFields, invalidIf, OtherWays } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import type { AuthKey, AuthTranslator } from "../pages/messages.ts";
 import { WhoHelps } from "../pages/who-helps.tsx";
-import { isRecovering } from "../step/second-factor.ts";
+import { findOfferedRecovery } from "../step/recovery-by-address.ts";
+import { isRecovering, isRecoveryAllowed } from "../step/second-factor.ts";
 import type { StepForm, StepPageRequest } from "../step/step.ts";
 import { findSubject, stepFrame } from "../step/step-request.ts";
 import { CodeField, codeFieldLength, totpDigits } from "./app-setup.tsx";
@@ -36,6 +38,8 @@ interface ProveMoreView {
   readonly rememberDays: number;
   /** The person has proven their mailbox, and is about to set a new password. */
   readonly isRecovering: boolean;
+  /** Who has none of it may recover the account by mail alone. */
+  readonly canLoseAll: boolean;
 }
 
 /**
@@ -57,6 +61,9 @@ export async function showProveMore(at: StepPageRequest): Promise<Response> {
     problem: problemOf(at),
     typed: at.flow.problem !== undefined && "typed" in at.flow.problem ? at.flow.problem.typed : undefined,
     isRecovering: isRecovering(at.flow),
+    canLoseAll: isRecovering(at.flow)
+      ? (await findOfferedRecovery(at, at.flow, at.policy, factors)) !== undefined
+      : isRecoveryAllowed(at.policy) && verifiedAddress(user.claims) !== undefined,
     rememberDays: offeredDays(at),
   };
   const { problem } = view;
@@ -99,7 +106,7 @@ function problemOf({ flow: { problem }, context }: StepPageRequest): ProveMoreVi
 
 function ProveMorePage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: ProveMoreView }) {
   const { t } = frame;
-  const { form, client, user, factors, passkey, problem, rememberDays, isRecovering, typed } = view;
+  const { form, client, user, factors, passkey, problem, rememberDays, isRecovering, canLoseAll, typed } = view;
   const hasCode = factors.totp || factors.recoveryCodes;
   const isStuck = isRecovering && !hasCode;
   const isWrong = problem?.kind === "refused" && problem.fault !== "passkey";
@@ -112,7 +119,7 @@ function ProveMorePage({ frame, view }: { readonly frame: AuthPageFrame; readonl
         {client && <ClientMark name={client.name} logoUri={client.logoUri} />}
         <h1>{t(head.title)}</h1>
         <p class="muted">{t(head.text)}</p>
-        {isStuck && <WhoHelps frame={frame} text={t("factor.recoverLost")} />}
+        {isStuck && !canLoseAll && <WhoHelps frame={frame} text={t("factor.recoverLost")} />}
         <Person name={name} text={name} />
       </div>
       {problem && (
@@ -127,6 +134,7 @@ function ProveMorePage({ frame, view }: { readonly frame: AuthPageFrame; readonl
         <form method="post" action={form.action}>
           <HiddenFields fields={form.fields} />
           <CodeField
+            t={t}
             id="code"
             label={t("factor.code")}
             digits={totpDigits}
@@ -162,6 +170,7 @@ function ProveMorePage({ frame, view }: { readonly frame: AuthPageFrame; readonl
           frame={frame}
           form={form}
           ways={[
+            canLoseAll ? { name: "lost", value: "all", id: "lost-all", text: t("factor.lostAll") } : undefined,
             {
               name: "account",
               value: "other",

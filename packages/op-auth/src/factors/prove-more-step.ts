@@ -1,6 +1,8 @@
 import { codeMethods, passkeyMethods } from "@edge-op/protocol/oauth/authentication-context";
 import type { Form } from "@edge-op/shared/http/read-form";
-import { neededFactor, recoveryFactor } from "../step/second-factor.ts";
+import type { User } from "@edge-op/shared/users/user";
+import { verifiedAddress } from "@edge-op/shared/users/user-addresses";
+import { isRecovering, neededFactor, recoveryFactor } from "../step/second-factor.ts";
 import type { Step, StepInput, StepRequest, StepResult, StepState } from "../step/step.ts";
 import { findAllowed, findSubject } from "../step/step-request.ts";
 import { codeFieldLength } from "./app-setup.tsx";
@@ -26,8 +28,14 @@ export const proveMoreStep: Step = {
  * https://www.rfc-editor.org/rfc/rfc9470#section-4
  */
 function proveMoreState(input: StepInput): StepState {
-  const isNeeded = recoveryFactor(input.flow, input.facts.factors) !== "none" || neededFactor(input) === "prove";
+  const isNeeded = recoveryFactor(input) !== "none" || neededFactor(input) === "prove";
   return isNeeded ? { kind: "needed", error: "login_required" } : { kind: "done" };
+}
+
+/** Who has not proven a mailbox yet does that first. What may be done then, await-recovery decides. */
+function loseAll({ flow }: StepRequest, { sub, claims }: User): StepResult {
+  if (isRecovering(flow)) return { kind: "done", marks: { lostAll: sub } };
+  return { kind: "go to", step: "recover", marks: { mailed: undefined }, typed: verifiedAddress(claims)?.address };
 }
 
 /**
@@ -40,6 +48,7 @@ async function submitProveMore(at: StepRequest, form: Form): Promise<StepResult>
   const { context, isolate, request, browser } = at;
   const user = await findSubject(at);
   if (user === undefined) return { kind: "go to", step: "sign-in" };
+  if (form.get("lost") === "all") return loseAll(at, user);
   const { sub } = user;
   // As in a sign-in: before the factor is read (ADR 28).
   await isolate.revocation.confirmControl(context);

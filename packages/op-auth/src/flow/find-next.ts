@@ -6,7 +6,7 @@ import { bySub, findWithUser, type RecoveringAccount } from "../addresses/find-b
 import { signInOf, withKnownProofs } from "../session/open-session.ts";
 import { findSignedInUser } from "../session/signed-in-person.ts";
 import { newcomerOf, pendingProofs } from "../step/flow.ts";
-import type { StepRequest } from "../step/step.ts";
+import type { OfferedRecovery, StepRequest } from "../step/step.ts";
 import { nobody, readPersonFacts } from "./person-facts.ts";
 import { type NextStep, nextStep } from "./steps.ts";
 
@@ -21,6 +21,7 @@ export interface FoundNext {
   readonly whom: Whom | undefined;
   /** Read for those who have proven something, and if the decision depends on them. */
   readonly factors: Factors | undefined;
+  readonly recovery?: OfferedRecovery | undefined;
 }
 
 /**
@@ -40,7 +41,7 @@ export async function findNext(at: StepRequest): Promise<FoundNext> {
     const known = { flow, browser, added: account };
     const facts = await readPersonFacts(at, known, policy, whom, await subjectFor(at, whom));
     const next = nextStep(flow, { ...facts, allowed: [] }, policy, context.arrivedAtMs);
-    return { next, whom, factors: account?.factors ?? facts.factors };
+    return { next, whom, factors: account?.factors ?? facts.factors, recovery: facts.recovery };
   });
 }
 

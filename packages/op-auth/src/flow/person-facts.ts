@@ -10,8 +10,10 @@ import type { PageRequest } from "../pages/frame.ts";
 import { agreedTerms } from "../session/agreed-terms.ts";
 import { isNewBrowser } from "../session/known-browser.ts";
 import type { Flow } from "../step/flow.ts";
+import { findOfferedRecovery } from "../step/recovery-by-address.ts";
 import { dependsOnFactors } from "../step/second-factor.ts";
 import type { Facts, Policy, StepResult } from "../step/step.ts";
+import { withProviderAcr } from "../step/step-request.ts";
 import { findRequiredUpstream } from "../upstream/discovery.ts";
 import type { InSession } from "./in-session.ts";
 
@@ -26,7 +28,7 @@ interface Known {
 
 /**
  * **What is known of a person whose session, or whose proofs, a flow is decided by.** Cost: 0; 1 D1 call if the decision depends on second factors
- * that were not read with the credential; the user, if they are not in memory.
+ * that were not read with the credential; 1 where recovery by mail alone is offered; the user, if they are not in memory.
  */
 export async function readPersonFacts(
   at: PageRequest,
@@ -48,10 +50,12 @@ export async function readPersonFacts(
     });
     return { person, factors: undefined, isRemembered: false, ...place, requiredUpstream, terms };
   }
-  const factors = added?.factors ?? (await findFactors(context.env.DB, sub));
+  const factors = await withProviderAcr(at, added?.factors ?? (await findFactors(context.env.DB, sub)), proofs);
   const isRemembered =
     factors !== undefined && (await isRememberedDevice(context, request, browser, { sub, epoch: factors.epoch }));
-  return { person, factors, isRemembered, ...place, requiredUpstream, terms: added?.terms?.version ?? factors?.terms };
+  const recovery = await findOfferedRecovery(at, flow, policy, factors);
+  const terms = added?.terms?.version ?? factors?.terms;
+  return { person, factors, isRemembered, ...place, requiredUpstream, recovery, terms };
 }
 
 function versionOf(factors: Factors | undefined) {

@@ -8,6 +8,7 @@ import type { AuthorizationRequest, CodeRequest } from "../authorization/authori
 import { detailAllowances, isClientAssured, requestedAllowances } from "../consent/requested-access.ts";
 import type { AuthEnv } from "../runtime/auth-env.ts";
 import { readDeployment } from "../runtime/deployment.ts";
+import { hasRecoveries } from "../session/address-recovery.ts";
 import type { Demand, Purpose } from "../step/flow.ts";
 import type { ConsentRule, Policy } from "../step/step.ts";
 
@@ -35,13 +36,14 @@ function factorPolicy(
   { env, settings }: PolicyContext,
   client?: Client,
   scope: readonly string[] = [],
-): Pick<Policy, "secondFactor" | "mfaRoles" | "confirmsBrowsers"> {
+): Pick<Policy, "secondFactor" | "mfaRoles" | "confirmsBrowsers" | "recoversByAddress"> {
   const { secondFactor, newBrowser } = readDeployment(env);
   const { mfa, mfaRoles } = secondFactor;
+  const recoversByAddress = hasRecoveries({ env, settings });
   const ofDeployment = mfa === "required" ? "unless remembered" : "if set up";
   const confirmsBrowsers = newBrowser === "code" && settings.mailProvider !== "off";
   const isAlways = client?.metadata.require_mfa === true || scope.some(isAdminScope);
-  return { secondFactor: isAlways ? "always" : ofDeployment, mfaRoles, confirmsBrowsers };
+  return { secondFactor: isAlways ? "always" : ofDeployment, mfaRoles, confirmsBrowsers, recoversByAddress };
 }
 
 type AccountPurpose = Extract<Purpose, { kind: "account" }>;

@@ -118,7 +118,8 @@ async function judgeForm(at: PageRequest, step: Step, open: StepRequest, form: F
   const judged = await judgeBefore(at, step, open, found);
   if (judged instanceof OAuthError) return withCookies(await refuse(at, open, judged), [browser.setCookie]);
   if (judged !== undefined) return proceed(at, { flow: judged, browser, person: await personAt(open, judged) });
-  return continueWith(at, step, open, await step.submit({ ...open, factors: found.factors }, form));
+  const { factors, recovery } = found;
+  return continueWith(at, step, open, await step.submit({ ...open, factors, recovery }, form));
 }
 
 /**
@@ -203,7 +204,10 @@ function isAbout(added: Flow["proofs"], sub: string): boolean {
   return added.every((proof) => proof.sub === sub);
 }
 
-/** The flow at another step. A flow that has opened a session signs in again only as a new one, without proofs. */
+/**
+ * The flow at another step. A flow that has opened a session signs in again only as a new one, without proofs; nor has a recovery any: a password that
+ * was proven before would sign in.
+ */
 async function flowAt(
   at: PageRequest,
   flow: Flow,
@@ -211,7 +215,8 @@ async function flowAt(
 ): Promise<Flow> {
   const all = { ...flow.marks, ...marks };
   const isAnew = flow.isOpened && (step === "sign-in" || step === "recover");
-  return { ...(isAnew ? await newFlow(at, flow.purpose, all) : flow), marks: all, typed, problem: undefined };
+  const again = step === "recover" ? { ...flow, proofs: [] } : flow;
+  return { ...(isAnew ? await newFlow(at, flow.purpose, all) : again), marks: all, typed, problem: undefined };
 }
 
 /** Sends a refusal to the client, for example because the person cancelled. */

@@ -1,3 +1,4 @@
+import { awaitRecoveryStep } from "../addresses/await-recovery-step.tsx";
 import { confirmBrowserStep } from "../addresses/confirm-browser-step.tsx";
 import { recoverStep } from "../addresses/recover-step.tsx";
 import { consentStep } from "../consent/consent-step.ts";
@@ -21,6 +22,7 @@ export const steps: readonly Step[] = [
   selectAccountStep,
   signInStep,
   recoverStep,
+  awaitRecoveryStep,
   proveMoreStep,
   confirmBrowserStep,
   setPasswordStep,

@@ -6,10 +6,11 @@ import { verifyPassword } from "@edge-op/shared/secrets/password-hash";
 import { type PasswordFault, passwordFaults } from "@edge-op/shared/secrets/password-policy";
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import { whileRecoverable } from "../addresses/find-by-address.ts";
+import { useRecovery, whileUsable } from "../session/address-recovery.ts";
 import { rememberBrowser } from "../session/known-browser.ts";
 import { oldestVersion, whileInForce } from "../session/write-as.ts";
-import { isRecovering, recoveryProof } from "../step/second-factor.ts";
-import type { Step, StepPageRequest, StepRequest, StepResult } from "../step/step.ts";
+import { isRecovering, recoveryFactor, recoveryProof, usableRecovery } from "../step/second-factor.ts";
+import type { DecidedRequest, Step, StepPageRequest, StepResult } from "../step/step.ts";
 import { findAllowed, stepFrame } from "../step/step-request.ts";
 import { findRecovering } from "./find-recovering.ts";
 import type { PasswordProblem } from "./new-password.tsx";
@@ -45,8 +46,8 @@ const newPasswordFaults: readonly (PasswordFault | "differ" | "temporary")[] = [
  * **A posted new password.** The change stands before the flow goes on, and the old `f` of this page is void with everything else. Cost: 1 D1 call; a
  * password hash after a temporary password; those of replace-password.ts.
  */
-async function submitSetPassword(at: StepRequest, form: Form): Promise<StepResult> {
-  const { context, request, browser, flow } = at;
+async function submitSetPassword(at: DecidedRequest, form: Form): Promise<StepResult> {
+  const { context, request, browser, flow, recovery } = at;
   const found = await findRecovering(at);
   if (found === undefined) return { kind: "go to", step: "sign-in" };
   const { user, proof, factors, temporaryHash } = found;
@@ -56,13 +57,21 @@ async function submitSetPassword(at: StepRequest, form: Form): Promise<StepResul
   const isKept = temporaryHash !== undefined && (await verifyPassword(form.require("new"), temporaryHash));
   if (isKept) return refused("temporary");
   const { sub } = user;
+  const { arrivedAtMs: atMs } = context;
+  const { DB } = context.env;
+  // Without it, something else would have been proven: the step is next.
+  const used = usableRecovery({ flow, facts: { recovery }, nowMs: atMs });
+  if (used === undefined && recoveryFactor({ flow, facts: { factors } }) !== "none")
+    return { kind: "go to", step: "sign-in" };
   const allowed = findAllowed(at, sub);
   const guards = [
-    whileInForce(context.env.DB, { sub, version: oldestVersion(flow.proofs) }),
-    whileRecoverable(context.env.DB, proof, { factors, temporaryHash }, context.arrivedAtMs),
+    whileInForce(DB, { sub, version: oldestVersion(flow.proofs) }),
+    whileRecoverable(DB, proof, { factors, temporaryHash }, atMs),
+    ...(used === undefined ? [] : [whileUsable(DB, { ...used, sub, atMs })]),
   ] as const;
+  const byAddress = used === undefined ? {} : { others: useRecovery(DB, sub), detail: { by: "address" } };
   const [controlVersion] = await Promise.all([
-    replacePassword(context, user, form.require("new"), { action: "password.recovered", guards }),
+    replacePassword(context, user, form.require("new"), { action: "password.recovered", guards, ...byAddress }),
     allowed,
   ]);
   const kept = flow.proofs.filter(({ method }) => keptMethods.includes(method));
@@ -72,7 +81,7 @@ async function submitSetPassword(at: StepRequest, form: Form): Promise<StepResul
     isAnew: true,
     proofs: [...kept.map((proof) => ({ ...proof, controlVersion })), password],
     allowed: await allowed,
-    factors: { ...factors, password: true },
+    factors: { ...factors, password: true, ...(used === undefined ? {} : { totp: false, recoveryCodes: false }) },
     isActive: user.status === "active",
     cookies: [await rememberBrowser(context, request, browser, passwordWayIn(user.username))],
   };

@@ -63,6 +63,11 @@ const secondFactorSettings = {
     meaning: "People with one of these roles always need two factors, also in remembered browsers.",
     parse: (_, text) => text.split(" ").filter((role) => role !== ""),
   }),
+  recovery: oneOf("RECOVERY", ["factors", "address"], {
+    default: "factors",
+    meaning:
+      "What a person without a password, or with an app, needs beside a mailed code to set a new password. `factors`: a code of the app, or a recovery code. `address`: without one, nothing else, a day after they have asked for it; all their addresses and sessions are told, and any of them can stop it. Not with `MFA=required`, nor for people who need two factors. Needs `MAIL_PROVIDER`. See [recovery by address](../operating/second-factors.md#recovery-by-address).",
+  }),
   rememberDeviceDays: wholeNumber("REMEMBER_DEVICE_DAYS", {
     default: 0,
     min: 0,
@@ -158,7 +163,7 @@ export function readDeployment(env: DeploymentVariables): Deployment {
   const deployment: Deployment = {
     ...branding,
     session: readSessionLifetime(env),
-    secondFactor: readAll(secondFactorSettings, env),
+    secondFactor: readSecondFactor(env),
     ...readAll(browserSettings, env),
     ...readAll(layoutSettings, env),
     signUp: readAll(signUpSettings, env),
@@ -166,6 +171,14 @@ export function readDeployment(env: DeploymentVariables): Deployment {
   };
   known.set(env, deployment);
   return deployment;
+}
+
+function readSecondFactor(env: DeploymentVariables): Deployment["secondFactor"] {
+  const read = readAll(secondFactorSettings, env);
+  if (read.recovery === "address" && read.mfa === "required") {
+    throw new Error("RECOVERY=address and MFA=required exclude each other: a mailbox would stand for two factors");
+  }
+  return read;
 }
 
 function readTerms(env: DeploymentVariables, url: string | undefined): Terms | undefined {

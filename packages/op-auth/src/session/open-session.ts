@@ -6,6 +6,7 @@ import { type AdmittedBy, deleteUserSessions, saveUserSession } from "@edge-op/s
 import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
 import type { PageRequest } from "../pages/frame.ts";
 import { readDeployment } from "../runtime/deployment.ts";
+import { hasRecoveries, recordStop, stopRecovery } from "./address-recovery.ts";
 import { rememberTerms } from "./agreed-terms.ts";
 import { accountCookies, readAccounts, whileEnding, withActive } from "./browser-accounts.ts";
 import { recordBrowser, type SigningIn } from "./known-browser.ts";
@@ -135,7 +136,15 @@ function openAndList(
       throw error;
     }
   };
-  return Promise.all([open(), saveUserSession(context.env.DB, sub, listed, version, options.listed)]);
+  const list = async () => {
+    const { DB } = context.env;
+    // Whoever signs in has not lost what a recovery by mail alone is for.
+    const stop = hasRecoveries(context) ? stopRecovery(DB, { sub, sid, atMs: context.arrivedAtMs }) : undefined;
+    const { kind, hasChanged } = await saveUserSession(DB, sub, listed, version, options.listed, stop);
+    if (hasChanged) recordStop(context, sub);
+    return kind;
+  };
+  return Promise.all([open(), list()]);
 }
 
 /** A session that was not opened is not listed, unless its `sid` is that of the session that it should have replaced. */

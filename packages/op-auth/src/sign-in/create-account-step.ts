@@ -62,7 +62,7 @@ async function submitCreateAccount(at: StepRequest, form: Form): Promise<StepRes
   const method = form.get("credential") === undefined ? "password" : "passkey";
   if (!signUpMethods(context, policy)[method]) return refused(method === "passkey" ? "passkey" : "closed");
   const user = { username: newcomer.address.address, claims: {} };
-  const fault = method === "password" ? await checkNewPassword(context, user, form) : undefined;
+  const fault = method === "password" ? await checkNewPassword(context, user, form, { isShown: true }) : undefined;
   if (fault !== undefined) return refused(fault.kind);
   // As in a sign-in: a change after this version ends the session (ADR 28).
   await isolate.revocation.confirmControl(context);
@@ -105,7 +105,7 @@ async function submitCreateAccount(at: StepRequest, form: Form): Promise<StepRes
       recoveryCodes: false,
       passkeys: method === "passkey",
       password: method === "password",
-      identities: false,
+      providers: [],
       epoch: 0,
       terms,
     },

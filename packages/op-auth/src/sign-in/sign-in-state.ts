@@ -1,9 +1,8 @@
 import { findAuthentication, isSupportedAcr, upstreamMethods } from "@edge-op/protocol/oauth/authentication-context";
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
-import type { Factors } from "@edge-op/shared/users/factors";
 import { isProvenIn } from "../step/flow.ts";
 import { hasFreshProof, isPreferenceOpen, isRecovering, methodToReach, neededFactor } from "../step/second-factor.ts";
-import type { Policy, StepInput, StepState } from "../step/step.ts";
+import type { Policy, ReachingFactors, StepInput, StepState } from "../step/step.ts";
 
 /**
  * **Whether a person must sign in**: nobody is signed in, the client expects someone else, or their proofs do not satisfy the request
@@ -67,7 +66,7 @@ export function reasonToSignInAgain(
   }: Pick<Policy, "requiredAcr" | "prompt" | "preferredAcr" | "maxAgeSeconds">,
   proofs: readonly Proof[],
   nowMs: number,
-  factors?: Factors,
+  factors?: ReachingFactors,
 ): ReasonToSignInAgain | undefined {
   if (findAuthentication(proofs, requiredAcr) === undefined) return "required acr";
   if (prompt.includes("login")) return "prompt=login";

@@ -57,6 +57,8 @@ export interface Marks {
   readonly mailed?: MailedCode | undefined;
   /** The person who gets new recovery codes, and the id of the set that they replace, "" for none. */
   readonly newCodes?: NewCodesMark | undefined;
+  /** The person who has nothing but a mailbox left, and chose to recover their account by it alone. */
+  readonly lostAll?: string | undefined;
   /** The person who has set up their first second factor in this flow: it waives no step that was needed before. */
   readonly enrolled?: string | undefined;
   /** The person who is signing up. */

@@ -9,9 +9,10 @@ import {
   upstreamAcr,
 } from "@edge-op/protocol/oauth/authentication-context";
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
-import { type Factors, hasSecondFactor } from "@edge-op/shared/users/factors";
+import { hasSecondFactor } from "@edge-op/shared/users/factors";
+import { type AddressRecovery, stateOf } from "../session/address-recovery.ts";
 import { type Flow, isProvenIn } from "./flow.ts";
-import type { Facts, Policy, StepInput } from "./step.ts";
+import type { Facts, Policy, ReachingFactors, StepInput } from "./step.ts";
 
 /** The `acr` of one factor, beside which another one is asked for. */
 const firstFactorAcr: readonly string[] = [passwordAcr, upstreamAcr];
@@ -87,19 +88,19 @@ export function isPreferenceOpen(
 
 /**
  * **The method by which a new sign-in of a person reaches one of the `acr` values**, by the factors that they have set up; `undefined` if none does.
- * What a provider elsewhere will say is unknown, so a sign-in there reaches its own `acr` and, with an app, `mfa`. Pure.
+ * What a provider elsewhere will say is unknown: a sign-in there reaches its own `acr`, with an app `mfa`, and what its record maps. Pure.
  */
 export function methodToReach(
   acrValues: readonly string[] | undefined,
-  factors: Factors | undefined,
+  factors: ReachingFactors | undefined,
 ): "password" | "passkey" | "upstream" | undefined {
   if (acrValues === undefined || factors === undefined) return undefined;
-  const { passkeys, password, identities, totp } = factors;
+  const { passkeys, password, providers, totp, providerAcr = [] } = factors;
   const withApp = totp ? mfaAcr : [];
   const ways = [
     { method: "passkey", has: passkeys, reaches: passkeyMethods.flatMap(acrValuesOf) },
     { method: "password", has: password, reaches: [passwordAcr, ...withApp] },
-    { method: "upstream", has: identities, reaches: [upstreamAcr, ...withApp] },
+    { method: "upstream", has: providers.length > 0, reaches: [upstreamAcr, ...withApp, ...providerAcr] },
   ] as const;
   return ways.find(({ has, reaches }) => has && acrValues.some((acr) => reaches.includes(acr)))?.method;
 }
@@ -133,21 +134,47 @@ export function isRecovering(flow: Pick<Flow, "proofs">): boolean {
   return recoveryProof(flow) !== undefined;
 }
 
+interface AskedToRecover {
+  readonly flow: Pick<Flow, "proofs">;
+  readonly facts: Pick<Facts, "factors" | "recovery">;
+  /** Needed with a recovery alone. */
+  readonly nowMs?: number | undefined;
+}
+
+/** Whether a policy lets a mailbox alone recover an account: nothing of the request, the client or the deployment needs two factors. Pure. */
+export function isRecoveryAllowed({ recoversByAddress, secondFactor, requiredAcr }: Policy): boolean {
+  return recoversByAddress && secondFactor === "if set up" && (requiredAcr?.includes(passwordAcr) ?? true);
+}
+
+/** The recovery by mail alone that a proven mailbox may use now, if it was asked for by the same mailbox. Pure. */
+export function usableRecovery({
+  flow,
+  facts,
+  nowMs,
+}: Pick<AskedToRecover, "flow" | "nowMs"> & { readonly facts: Pick<Facts, "recovery"> }): AddressRecovery | undefined {
+  const recovery = facts.recovery?.recovery;
+  const isUsable = recovery !== undefined && nowMs !== undefined && stateOf(recovery, nowMs) === "usable";
+  return isUsable && recoveryProof(flow)?.credential === recovery.key ? recovery : undefined;
+}
+
 /**
  * **What a person must prove beside it before they set a new password**, so that recovery is never weaker than signing in (NIST SP 800-63B-4
  * §4.2.2.2): `code`, of an app or a saved recovery code, if they have an app, or sign in by
  * passkey or at an upstream provider alone. `other`: they would need one and have none, so
- * only that way in or an administrator helps, who may give them a temporary password. Pure.
+ * only that way in or an administrator helps, who may give them a temporary password. Nothing, if they have asked a day ago to recover the account
+ * by this mailbox alone, and nobody has stopped it. Pure.
  */
-export function recoveryFactor(flow: Pick<Flow, "proofs">, factors: Factors | undefined): "none" | "code" | "other" {
+export function recoveryFactor({ flow, facts, nowMs }: AskedToRecover): "none" | "code" | "other" {
+  const { factors } = facts;
   const recovering = recoveryProof(flow);
   if (recovering === undefined) return "none";
   if (flow.proofs.some(({ method, sub }) => sub === recovering.sub && codeMethods.includes(method))) return "none";
   // Without knowledge of the factors nothing is granted.
   if (factors === undefined) return "other";
+  if (usableRecovery({ flow, facts, nowMs }) !== undefined) return "none";
   if (factors.totp) return "code";
   if (recovering.method === "temporaryPassword") return "none";
-  const hasOther = factors.passkeys || factors.identities;
+  const hasOther = factors.passkeys || factors.providers.length > 0;
   if (factors.password || !hasOther) return "none";
   return factors.recoveryCodes ? "code" : "other";
 }

@@ -1,14 +1,15 @@
 import { readLocales } from "@edge-op/pages/languages";
-import type { Session } from "@edge-op/shared/sessions/session-rpc";
+import { isAcrSatisfied, supportedAcrValues, upstreamMethods } from "@edge-op/protocol/oauth/authentication-context";
+import type { Proof, Session } from "@edge-op/shared/sessions/session-rpc";
 import { findConsent } from "@edge-op/shared/users/consents";
 import { type Factors, findFactors } from "@edge-op/shared/users/factors";
 import type { User } from "@edge-op/shared/users/user";
-import { type AuthPageFrame, frameOf } from "../pages/frame.ts";
+import { type AuthPageFrame, frameOf, type PageRequest } from "../pages/frame.ts";
 import { basisOf } from "../session/signed-in-person.ts";
 import { type Basis, oldestVersion } from "../session/write-as.ts";
 import { type Purpose, pendingProofs } from "./flow.ts";
 import { isPreferenceOpen } from "./second-factor.ts";
-import type { StepRequest } from "./step.ts";
+import type { ReachingFactors, StepRequest } from "./step.ts";
 
 /** **The frame of a step's page**, in the language that the request of the flow asks for. */
 export function stepFrame({ context, request, authorization, flow }: StepRequest): Promise<AuthPageFrame> {
@@ -45,11 +46,33 @@ export async function findBasis(at: StepRequest): Promise<Basis | undefined> {
 
 /** The factors on which a preferred `acr` depends: `undefined` if the proofs have it, or none is preferred. Cost: 1 D1 call if it is open. */
 export async function findFactorsToPrefer(
-  { context }: Pick<StepRequest, "context">,
+  at: PageRequest,
   policy: Parameters<typeof isPreferenceOpen>[0],
   { sub, proofs }: Pick<Session, "sub" | "proofs">,
-): Promise<Factors | undefined> {
-  return isPreferenceOpen(policy, proofs) ? findFactors(context.env.DB, sub) : undefined;
+): Promise<ReachingFactors | undefined> {
+  if (!isPreferenceOpen(policy, proofs)) return undefined;
+  return withProviderAcr(at, await findFactors(at.context.env.DB, sub), proofs);
+}
+
+/**
+ * **Factors with what the person's providers may reach**: the `acr` values to which their records map those of the provider (`acr_map`). A provider
+ * that has signed the person in already has said what it reaches, and is not asked again. Cost warm: 0.
+ */
+export async function withProviderAcr(
+  { context, isolate }: PageRequest,
+  factors: Factors | undefined,
+  proofs: readonly Proof[],
+): Promise<ReachingFactors | undefined> {
+  if (factors === undefined || factors.providers.length === 0) return factors;
+  const isOpen = (id: string) =>
+    factors.providers.includes(id) &&
+    !proofs.some(({ method, credential }) => upstreamMethods.includes(method) && credential === id);
+  const open = (await isolate.upstreams.list(context)).filter(({ upstreamId }) => isOpen(upstreamId));
+  const mapped = open.flatMap(({ document }) => Object.values(document.acr_map));
+  return {
+    ...factors,
+    providerAcr: supportedAcrValues.filter((acr) => mapped.some((has) => isAcrSatisfied(has, acr))),
+  };
 }
 
 /** The access that the person has allowed the client, read in parallel with a proof, so that the decision after it needs no call. Cost: 1 D1 call. */

@@ -8,6 +8,7 @@ import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import type { Factors } from "@edge-op/shared/users/factors";
 import type { AuthorizationRequest, CodeRequest } from "../authorization/authorization-request.ts";
 import type { PageRequest } from "../pages/frame.ts";
+import type { AddressRecovery } from "../session/address-recovery.ts";
 import type { FoundAccount, SignedInPerson } from "../session/signed-in-person.ts";
 import type { Flow, Marks, Problem } from "./flow.ts";
 
@@ -46,6 +47,7 @@ export type StepName =
   | "create-account"
   | "sign-in"
   | "recover"
+  | "await-recovery"
   | "prove-more"
   | "confirm-browser"
   | "set-password"
@@ -76,6 +78,17 @@ export interface StepInput {
   readonly nowMs: number;
 }
 
+/** The factors of a person, and what a sign-in at their providers may reach beyond its own `acr`. */
+export interface ReachingFactors extends Factors {
+  readonly providerAcr?: readonly string[];
+}
+
+/** A recovery by mail alone is offered (recovery-by-address.ts). */
+export interface OfferedRecovery {
+  /** The one that was asked for before, whatever its state. */
+  readonly recovery: AddressRecovery | undefined;
+}
+
 /** The facts about the signed-in person. Before a sign-in, no page depends on an account. */
 export interface Facts {
   readonly person:
@@ -91,7 +104,7 @@ export interface Facts {
       }
     | undefined;
   /** Their factors beside a password. Read only if the decision depends on them. */
-  readonly factors: Factors | undefined;
+  readonly factors: ReachingFactors | undefined;
   /** Whether they let this browser skip the second factor. */
   readonly isRemembered: boolean;
   /** They have not signed in in this browser yet. Read only if the policy asks. */
@@ -104,6 +117,8 @@ export interface Facts {
   readonly mustChoose?: boolean | undefined;
   /** The access that they have allowed the client. Read only if the policy remembers consent. */
   readonly allowed: readonly string[];
+  /** Their recovery by mail alone. Read only for a person who has proven a mailbox and lacks what is asked for beside it. */
+  readonly recovery?: OfferedRecovery | undefined;
   /** The version of the terms that they have agreed to. Read only if the policy names one. */
   readonly terms?: string | undefined;
 }
@@ -113,6 +128,8 @@ export interface Policy
   extends Pick<AuthorizationRequest, "prompt" | "maxAgeSeconds" | "requiredAcr" | "preferredAcr" | "expectedSubject"> {
   readonly consent: ConsentRule;
   readonly secondFactor: SecondFactorRule;
+  /** A mailbox alone recovers an account, after a day (`RECOVERY=address`). */
+  readonly recoversByAddress: boolean;
   /** A password alone needs a mailed code in a new browser. */
   readonly confirmsBrowsers: boolean;
   /** Roles whose people always need a second factor. */
@@ -184,6 +201,7 @@ export interface StepRequest extends BegunFlow {
 export interface DecidedRequest extends StepRequest {
   /** The person's second factors, if the decision depended on them. */
   readonly factors: Factors | undefined;
+  readonly recovery?: OfferedRecovery | undefined;
 }
 
 export interface StepPageRequest extends StepRequest {

@@ -1,4 +1,5 @@
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
+import { isAcrSatisfied } from "@edge-op/protocol/oauth/authentication-context";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { log } from "@edge-op/shared/runtime/log";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
@@ -30,15 +31,26 @@ export async function leaveFor(at: StepRequest, upstream: Upstream, typed: strin
   const location = await leaveForUpstream(at, upstream, {
     purpose: { f },
     isFresh: await mustBeFresh(at),
+    acrValues: acrValuesThere(upstream, at.policy),
     loginHint: typed ?? at.authorization?.request.loginHint,
   });
   if (location !== undefined) return { kind: "leave", location };
   return { kind: "again", problem: { kind: "upstream", reason: "unreachable", provider: upstream.document.name } };
 }
 
+/** The provider's names of the `acr` values that a request requires or prefers. */
+function acrValuesThere(
+  { document: { acr_map: mapped } }: Upstream,
+  { requiredAcr, preferredAcr }: StepRequest["policy"],
+): readonly string[] {
+  const wanted = requiredAcr ?? preferredAcr ?? [];
+  return Object.keys(mapped).filter((there) => wanted.some((acr) => isAcrSatisfied(mapped[there], acr)));
+}
+
 interface Leaving {
   readonly purpose: TransactionPurpose;
   readonly isFresh: boolean;
+  readonly acrValues?: readonly string[];
   readonly loginHint?: string | undefined;
 }
 
@@ -49,7 +61,7 @@ interface Leaving {
 export async function leaveForUpstream(
   at: PageRequest,
   upstream: Upstream,
-  { purpose, isFresh, loginHint }: Leaving,
+  { purpose, isFresh, acrValues, loginHint }: Leaving,
 ): Promise<string | undefined> {
   const { context, isolate } = at;
   const { upstreamId, document } = upstream;
@@ -59,7 +71,7 @@ export async function leaveForUpstream(
   const transaction = { upstreamId, issuer, nonce, verifier, purpose, beganAtMs: context.arrivedAtMs };
   const state = await keepTransaction(context, isolate, transaction, context.arrivedAtMs + awayMs);
   try {
-    const url = await authorizationUrl(at, upstream, { state, nonce, verifier, isFresh, loginHint });
+    const url = await authorizationUrl(at, upstream, { state, nonce, verifier, isFresh, acrValues, loginHint });
     return url.href;
   } catch (error) {
     if (!(error instanceof UpstreamUnreachable)) throw error;

@@ -30,6 +30,8 @@ export interface UpstreamRequest {
   readonly verifier: string;
   /** A new authentication is required. */
   readonly isFresh: boolean;
+  /** In the provider's names. */
+  readonly acrValues?: readonly string[] | undefined;
   readonly loginHint: string | undefined;
 }
 
@@ -57,6 +59,7 @@ export async function authorizationUrl(at: At, upstream: Upstream, asked: Upstre
     code_challenge: await library.calculatePKCECodeChallenge(asked.verifier),
     code_challenge_method: "S256",
     ...(asked.isFresh && promptAgain !== undefined ? { prompt: promptAgain } : {}),
+    ...(asked.acrValues?.length ? { acr_values: asked.acrValues.join(" ") } : {}),
     ...(asked.loginHint === undefined ? {} : { login_hint: asked.loginHint }),
   };
   // A browser is sent there, so a wrong one is that provider's fault and no error of this one.

@@ -21,7 +21,10 @@ const ofDeployment = { capacity: 5_000, drainMs: 1_000 };
  * program: further mails wait. A code was counted when it was requested.
  */
 export function sendLimits(kind: AccountMail["kind"], key: string): AttemptLane {
-  if (!noticeKinds.some((each) => each === kind)) return [{ key: `all mails ${kind}`, limit: ofDeployment }];
+  // One in a week for a person, which must not wait behind others.
+  if (kind === "recovery-asked" || !noticeKinds.some((each) => each === kind)) {
+    return [{ key: `all mails ${kind}`, limit: ofDeployment }];
+  }
   return [
     { key: `mail ${key}`, limit: burst },
     { key: `mails of a day ${key}`, limit: ofDay },

@@ -184,7 +184,7 @@ export class MailSender
     if (step.kind !== "expand") return step;
     const undo = mail.undo ?? (await this.#takingBack(mail, found));
     const addressed = step.addresses.map((to) => {
-      const undoPath = undo?.address === to ? undo.path : undefined;
+      const undoPath = (undo?.address ?? to) === to ? undo?.path : undefined;
       const facts = { kind, atMs, asker, isByAdministrator, undoPath };
       return { to, locale: found?.locale ?? mail.locale, zoneinfo: found?.zoneinfo, ...facts };
     });

@@ -42,8 +42,11 @@ const endedInvitations = `DELETE FROM invitations WHERE id IN
 const endedPasswords = `DELETE FROM user_passwords WHERE sub IN
    (SELECT sub FROM user_passwords WHERE temporary_until_ms <= ?1 ORDER BY temporary_until_ms LIMIT ?2)`;
 
+const endedRecoveries = `DELETE FROM account_recoveries WHERE sub IN
+   (SELECT sub FROM account_recoveries WHERE until_ms <= ?1 ORDER BY until_ms LIMIT ?2)`;
+
 /**
- * **Deletes rows of D1 that have ended**: old changes of the log, cut-offs, replaced addresses, invitations, temporary passwords, sessions and
+ * **Deletes rows of D1 that have ended**: old changes of the log, cut-offs, replaced addresses, invitations, temporary passwords, recoveries, sessions and
  * offline grants of users who do not return. By alarm, once a day, in bounded batches; `sweepOthers` is part of each batch, and returns true once it
  * is complete. Makes the words by which users are found whom the previous release has
  * written. Cost: 1 D1 call for each batch, 2 if words were missing.
@@ -70,6 +73,7 @@ export async function sweepDatabase(
     peopleOf(database).prepare(endedAddresses).bind(atMs, rows),
     database.prepare(endedInvitations).bind(atMs, rows),
     peopleOf(database).prepare(endedPasswords).bind(atMs, rows),
+    peopleOf(database).prepare(endedRecoveries).bind(atMs, rows),
   ];
   const part = [
     peopleOf(database)

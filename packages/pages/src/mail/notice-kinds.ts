@@ -19,6 +19,7 @@ const identities = ["/account/security#identities", "mail.toIdentities"] as cons
 const addresses = ["/account#addresses", "mail.toAddresses"] as const;
 const sessions = ["/account/applications#sessions", "mail.toSessions"] as const;
 const account = ["/account", "mail.account"] as const;
+const security = ["/account/security", "mail.toSecurity"] as const;
 const keep = ["/account", "mail.keepAccount"] as const;
 
 const person = (title: MailKey, advice: MailKey, page: NoticeDescription["page"] & {}) =>
@@ -53,6 +54,8 @@ export const noticeDescriptions: Readonly<Record<NoticeKind, NoticeDescription>>
   "deletion-done": { title: "mail.deletionDone", by: "provider", advice: "mail.deletionDoneText" },
   "account-restored": person("mail.accountRestored", "mail.adviceRestored", password),
   "new-browser": person("mail.newBrowser", "mail.adviceNewBrowser", sessions),
+  "recovery-asked": person("mail.recoveryAsked", "mail.recoveryAskedText", security),
+  "recovery-stopped": person("mail.recoveryStopped", "mail.adviceRecoveryStopped", security),
   invitation: {
     ...{ title: "mail.invitation", by: "provider", advice: "mail.invitationNotYou" },
     page: ["/account", "mail.invitationAccept"],

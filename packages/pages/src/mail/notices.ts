@@ -12,6 +12,9 @@ export interface NoticeData extends MailFacts {
   readonly isByAdministrator?: boolean | undefined;
 }
 
+/** Their text says what a person does if it was them, too. */
+const saysWhat: readonly NoticeKind[] = ["deletion-asked", "recovery-asked", "recovery-stopped"];
+
 const paragraph = (text: string): MailBlock => ({ kind: "paragraph", text });
 
 /**
@@ -33,7 +36,7 @@ export function describeNotice(notice: NoticeData, t: MailTranslator, frame: Mai
     return { subject, blocks: [paragraph(t("mail.invitationText", values)), link, paragraph(t(advice))] };
   }
   const isByAdministrator = by === "administrator" || notice.isByAdministrator === true;
-  const isTheirs = by === "person" && !isByAdministrator && kind !== "deletion-asked";
+  const isTheirs = by === "person" && !isByAdministrator && !saysWhat.includes(kind);
   const undo = undoPath === undefined ? [] : describeUndo(t, kind, `${issuer}${undoPath}`);
   const leads =
     page && ({ kind: undo.length > 0 ? "link" : "button", text: t(page[1]), url: `${issuer}${page[0]}` } as const);
@@ -56,6 +59,13 @@ export function describeNotice(notice: NoticeData, t: MailTranslator, frame: Mai
 function describeUndo(t: MailTranslator, kind: NoticeKind, url: string): readonly MailBlock[] {
   if (kind === "reset-link-by-administrator") {
     return [paragraph(t("mail.resetLinkText")), { kind: "button", text: t("mail.resetLinkOpen"), url }];
+  }
+  if (kind === "recovery-asked") {
+    return [
+      paragraph(t("mail.recoveryAskedText")),
+      paragraph(t("mail.recoveryAskedNotYou")),
+      { kind: "button", text: t("mail.recoveryStop"), url },
+    ];
   }
   const wasTheirs = kind === "address-changed" || kind === "address-removed";
   return [

@@ -32,6 +32,8 @@ export const noticeKinds = [
   "deletion-done",
   "account-restored",
   "new-browser",
+  "recovery-asked",
+  "recovery-stopped",
   "invitation",
 ] as const;
 
@@ -65,9 +67,9 @@ export interface PreparedNotice {
   readonly removed?: string | undefined;
   /**
    * For the address that another one replaces: a page of this provider that undoes the change. For an invited one: the page of the invitation. For
-   * the main one: the page of a reset.
+   * the main one: the page of a reset. Without an address, for all of them: the page that stops what was asked for.
    */
-  readonly undo?: { readonly address: string; readonly path: string } | undefined;
+  readonly undo?: { readonly address?: string; readonly path: string } | undefined;
   /** What was added. The oldest address of the person is sent a link that takes it back. */
   readonly takesBack?: TakenBack | undefined;
   /** The language of a notice about nobody. */

@@ -78,6 +78,29 @@ export async function openResetLink(
   return link !== undefined && link.untilMs > atMs ? link : undefined;
 }
 
+/** The link that stops a recovery by mail alone: it names the one that was asked for, and stops no later one. */
+export interface StopLink {
+  readonly sub: string;
+  readonly id: string;
+}
+
+export const stopPath = "/account/recovery/stop";
+
+const stop = "stop of a recovery";
+const isStopLink = objectOf<StopLink>({ sub: isText, id: isText });
+
+/** The path and query of its page. */
+export async function stopLinkTo(env: MasterKeyBindings, { sub, id }: StopLink): Promise<string> {
+  const token = await sealText(env, "flow-seal", JSON.stringify({ sub, id }), { bound: stop });
+  return `${stopPath}?${new URLSearchParams({ token })}`;
+}
+
+/** `undefined` for text that this provider did not make. */
+export async function openStopLink(env: MasterKeyBindings, token: string): Promise<StopLink | undefined> {
+  const text = await openSealed(env, "flow-seal", token, stop);
+  return text === undefined ? undefined : readStored("link of a stop", text, isStopLink);
+}
+
 /**
  * **The secret of an invitation's link**: its id and a MAC over it, so that no row contains it. Whoever has it reads the mail of the address that was
  * invited.

@@ -70,11 +70,17 @@ export interface AdmittedBy {
   readonly grant?: NewOfflineGrant | undefined;
 }
 
+export interface SavedSession {
+  readonly kind: "stored" | "cut off" | "ending" | "withdrawn";
+  /** Whether the statement beside it has changed a row. */
+  readonly hasChanged: boolean;
+}
+
 /**
  * Stores a session whose sign-in was verified at `version`, and deletes the ended sessions of the same user. A session that a committed change has
  * ended is not stored: if its sign-in precedes a cut-off of its user, it is listed as ending instead (ADR 16); if its `sid` is already listed, it
  * stays listed. Nor is one in which a client would be admitted by a consent that was withdrawn meanwhile: the withdrawal has read the list before.
- * Returns whether the session is stored. D1 orders every sign-in before a change, which then moves its row, or after it; the offline grant, which is
+ * `beside` is a statement of the same transaction, after the session. Returns whether the session is stored. D1 orders every sign-in before a change, which then moves its row, or after it; the offline grant, which is
  * listed with its session, too.
  */
 export async function saveUserSession(
@@ -83,11 +89,12 @@ export async function saveUserSession(
   session: UserSession,
   version: number,
   { consent, grant }: AdmittedBy = {},
-): Promise<"stored" | "cut off" | "ending" | "withdrawn"> {
+  beside?: D1PreparedStatement,
+): Promise<SavedSession> {
   const { sid, device, signedInAtMs, endsAtMs, city, country } = session;
   const { clientId = "", asked = [] } = consent ?? {};
   const relied = [sub, clientId, JSON.stringify(asked)];
-  const [insert, covered] = await queryDatabase(() =>
+  const [insert, covered, ...others] = await queryDatabase(() =>
     peopleOf(database).batch<{ is_cut_off: number }>([
       peopleOf(database)
         .prepare(
@@ -109,11 +116,13 @@ export async function saveUserSession(
         .prepare("DELETE FROM user_sessions WHERE sub = ?1 AND ends_at_ms <= ?2")
         .bind(sub, signedInAtMs),
       peopleOf(database).prepare("DELETE FROM user_grants WHERE sub = ?1 AND until_ms <= ?2").bind(sub, signedInAtMs),
+      ...(beside === undefined ? [] : [beside]),
     ]),
   );
+  const hasChanged = beside !== undefined && others.at(-1)?.meta.changes === 1;
   const [ended] = insert?.results ?? [];
-  if (ended === undefined) return covered?.results.length === 1 ? "stored" : "withdrawn";
-  return ended.is_cut_off === 1 ? "cut off" : "ending";
+  if (ended === undefined) return { kind: covered?.results.length === 1 ? "stored" : "withdrawn", hasChanged };
+  return { kind: ended.is_cut_off === 1 ? "cut off" : "ending", hasChanged };
 }
 
 /** The newest 200, for a page. What ends sessions reaches {@link allUserSessions}. */

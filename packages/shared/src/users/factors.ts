@@ -1,3 +1,4 @@
+import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { peopleOf } from "../storage/people.ts";
 import { queryDatabase } from "../storage/query-database.ts";
 import { activeIdentities, hasOwnPassword } from "./identities.ts";
@@ -11,8 +12,8 @@ export interface Factors {
   readonly passkeys: boolean;
   /** Their own: a temporary one is no way in. */
   readonly password: boolean;
-  /** A sign-in at an upstream provider. */
-  readonly identities: boolean;
+  /** The ids of the upstream providers that sign them in. */
+  readonly providers: readonly string[];
   /** Counts removed factors. */
   readonly epoch: number;
   /** The version of the terms that the person has agreed to. It is no factor: it is read with them, so that no sign-in reads it by itself. */
@@ -29,7 +30,7 @@ export interface FactorRow extends TermsRow {
   readonly has_recovery_codes: number;
   readonly has_passkeys: number;
   readonly has_password: number;
-  readonly has_identities: number;
+  readonly providers: string;
 }
 
 export const recoveryCodesOfSet = 8;
@@ -41,7 +42,7 @@ export const factorColumns = `u.factor_epoch, u.terms_version, EXISTS (SELECT 1 
   EXISTS (SELECT 1 FROM user_recovery_codes r WHERE r.sub = u.sub AND r.used < ${allUsed}) AS has_recovery_codes,
   EXISTS (SELECT 1 FROM webauthn_credentials w WHERE w.sub = u.sub) AS has_passkeys,
   ${hasOwnPassword("u.sub")} AS has_password,
-  EXISTS (SELECT 1 FROM user_identities i WHERE i.sub = u.sub) AS has_identities`;
+  (SELECT json_group_array(DISTINCT i.upstream_id) FROM user_identities i WHERE i.sub = u.sub) AS providers`;
 
 export function toFactors(row: FactorRow): Factors {
   return {
@@ -49,7 +50,7 @@ export function toFactors(row: FactorRow): Factors {
     recoveryCodes: row.has_recovery_codes === 1,
     passkeys: row.has_passkeys === 1,
     password: row.has_password === 1,
-    identities: row.has_identities === 1,
+    providers: readStored("providers of a person", row.providers, listOf(isText<string>)),
     epoch: row.factor_epoch,
     terms: row.terms_version ?? undefined,
   };

@@ -60,6 +60,11 @@ export const personalTables: readonly PersonalTable[] = [
   },
   { table: "user_recovery_codes", exported: ["created_at_ms"], withheld: ["sub", "set_id", "hashes", "used"] },
   {
+    table: "account_recoveries",
+    exported: ["address_key", "asked_at_ms", "stopped_at_ms", "until_ms"],
+    withheld: ["sub", "recovery_id"],
+  },
+  {
     table: "user_identities",
     exported: ["upstream_id", "issuer", "subject", "label", "created_at_ms", "last_used_at_ms"],
     withheld: ["sub"],
