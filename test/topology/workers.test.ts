@@ -189,8 +189,8 @@ const bytesAtStart: Readonly<Record<WorkerName, number>> = {
   "op-token": 345_000,
   "op-management": 284_000,
   "op-userinfo": 232_000,
-  "op-auth": 690_000,
-  "op-console": 280_000,
+  "op-auth": 700_000,
+  "op-console": 290_000,
   op: 160_000,
   "op-compact": 628_000,
 };

@@ -28,6 +28,7 @@ const existing: Readonly<Record<string, readonly [method: string, path: string, 
   attributes: ["POST", "/attributes", exampleBodies["createAttribute"]],
   users: ["POST", "/users", { ...Object(exampleBodies["createUser"]), sub }],
   "client-document-hosts": ["PUT", "/client-document-hosts/*.example.com", exampleBodies["replaceDocumentHost"]],
+  branding: ["PUT", "/branding/current", exampleBodies["replaceBranding"]],
   roles: ["PUT", "/roles/editor", exampleBodies["replaceRole"]],
   groups: ["PUT", "/groups/editor", exampleBodies["replaceGroup"]],
 };

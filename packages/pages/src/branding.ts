@@ -111,8 +111,8 @@ export const recordMembers = {
 const merged = new WeakMap<BrandingRecord, { readonly settings: Branding; readonly result: Branding }>();
 
 /**
- * **The branding that is in force**: a record takes precedence over the settings, member by member. As in the settings, a brand colour or a logo stands
- * for dark schemes too where its record has no other. A value that this release does not know, of a newer one, is left out.
+ * **The branding that is in force**: a record takes precedence over the settings, member by member. As in the settings, a brand colour or a logo
+ * stands for dark schemes too where its record has no other. A value that this release does not know, of a newer one, is left out.
  */
 export function brandingWith(settings: Branding, record: BrandingRecord | null | undefined): Branding {
   if (!record) return settings;

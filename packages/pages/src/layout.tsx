@@ -89,7 +89,7 @@ export function Layout(props: LayoutProps) {
           <div class="page">
             <header class="brand">
               <picture>
-                {dark !== logo && <source srcset={dark} media="(prefers-color-scheme: dark)" />}
+                {dark !== logo && <source srcset={dark.replaceAll(" ", "%20")} media="(prefers-color-scheme: dark)" />}
                 <img src={logo} alt="" height="32" />
               </picture>
               <span>{branding.name}</span>

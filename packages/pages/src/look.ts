@@ -9,7 +9,8 @@ export const fontStacks = {
   grotesque: 'Inter, Roboto, "Helvetica Neue", "Arial Nova", "Nimbus Sans", Arial, "Noto Sans", sans-serif',
   humanist: 'Seravek, "Gill Sans Nova", Ubuntu, Calibri, "DejaVu Sans", "Noto Sans", sans-serif',
   geometric: 'Avenir, Montserrat, Corbel, "URW Gothic", "Noto Sans", sans-serif',
-  rounded: 'ui-rounded, "Hiragino Maru Gothic ProN", Quicksand, "Arial Rounded MT Bold", Calibri, "Noto Sans", sans-serif',
+  rounded:
+    'ui-rounded, "Hiragino Maru Gothic ProN", Quicksand, "Arial Rounded MT Bold", Calibri, "Noto Sans", sans-serif',
   serif: 'Charter, "Bitstream Charter", "Sitka Text", Cambria, "Noto Serif", "Liberation Serif", serif',
 } as const;
 
@@ -29,7 +30,14 @@ export interface Look {
   readonly font: Font;
 }
 
-export function formatLook({ brandColor, brandColorDark, background, backgroundDark, cornerRadius, font }: Look): string {
+export function formatLook({
+  brandColor,
+  brandColorDark,
+  background,
+  backgroundDark,
+  cornerRadius,
+  font,
+}: Look): string {
   const colors = [brandColor, brandColorDark, background, backgroundDark].map((color) => color.slice(1).toLowerCase());
   return [...colors, cornerRadius, font].join("-");
 }

@@ -10,7 +10,14 @@ function derivedColors(brand: string, ground: string, scheme: ColorScheme): stri
 }
 
 /** **The one style sheet**, in the deployment's look: light and dark schemes, phone to desktop, visible focus. */
-export function styleSheet({ brandColor, brandColorDark, background, backgroundDark, cornerRadius, font }: Look): string {
+export function styleSheet({
+  brandColor,
+  brandColorDark,
+  background,
+  backgroundDark,
+  cornerRadius,
+  font,
+}: Look): string {
   return `
 :root {
   color-scheme: light dark;
@@ -33,7 +40,7 @@ html { -webkit-text-size-adjust: 100%; }
 body { margin: 0; background: var(--ground); color: var(--text); font: 1rem/1.5 ${fontStacks[font]}; overflow-wrap: break-word; }
 .page { min-height: 100vh; min-height: 100dvh; display: flex; flex-direction: column; align-items: center; justify-content: center; gap: 1rem; padding: 1.25rem 1rem; }
 .brand { color: var(--on-ground); display: flex; align-items: center; gap: .625rem; font-weight: 600; font-size: 1.0625rem; letter-spacing: -.01em; }
-.brand img { display: block; height: 2rem; width: auto; min-width: 0; max-width: min(14rem, 60vw); border-radius: calc(var(--radius) * .8); object-fit: contain; }
+.brand img { display: block; height: 2rem; width: auto; min-width: 0; max-width: min(14rem, 60vw); border-radius: min(8px, calc(var(--radius) * .8)); object-fit: contain; }
 .card { width: 100%; max-width: 26rem; background: var(--card); border: 1px solid var(--line); border-radius: calc(var(--radius) * 1.8); box-shadow: var(--shadow); padding: 1.75rem 2rem 1.5rem; }
 .card.wide { max-width: 40rem; }
 .card.full { max-width: 60rem; }
@@ -90,6 +97,11 @@ button.link[aria-pressed] { padding-inline: 0; }
 button.link[aria-pressed=true] { text-decoration-style: double; }
 button.filled.danger { color: var(--card); background: var(--danger); border-color: transparent; }
 .top { margin-top: 1rem; }
+.preview { display: flex; flex-wrap: wrap; gap: .625rem; margin: 1.25rem 0 0; }
+.preview figcaption { flex: 1 0 100%; font-weight: 600; }
+.preview iframe { flex: 1 1 18rem; min-width: 0; height: 38rem; border: 1px solid var(--line); border-radius: var(--radius); }
+.preview .light { color-scheme: light; }
+.preview .dark { color-scheme: dark; }
 .unseen { position: absolute; width: 1px; height: 1px; margin: -1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 button.slim, .button.slim { width: auto; min-height: 2.5rem; max-width: 100%; padding: .375rem .875rem; font-size: .875rem; }
 ul.list .button, ul.list button, ul.list .row { flex: none; max-width: 60%; }

@@ -90,7 +90,11 @@ describe("a record over the settings", () => {
     ],
     ["a logo, in place of both", { logo_url: own.LOGO_URL }, { logoUrl: own.LOGO_URL, logoUrlDark: own.LOGO_URL }],
     ["a logo for dark alone", { logo_url_dark: own.LOGO_URL }, { logoUrl: dark.LOGO_URL, logoUrlDark: own.LOGO_URL }],
-    ["what a newer release wrote", { font: "unknown", brand_color: "red", corner_radius: 7 }, { cornerRadius: 7, font: "system", brandColor: "#1f5fd6" }],
+    [
+      "what a newer release wrote",
+      { font: "unknown", brand_color: "red", corner_radius: 7 },
+      { cornerRadius: 7, font: "system", brandColor: "#1f5fd6" },
+    ],
   ];
 
   it.each(table)("%s", (_, record, expected) => {

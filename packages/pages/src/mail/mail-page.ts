@@ -73,7 +73,7 @@ function darkStyles(dark: Colors): string {
 
 /** Programs for mail show no `data:` image. Without a logo: the initial, as pages show it for clients. */
 function mark({ logoUrl, logoUrlDark: dark = logoUrl, name }: MailFrame["branding"], colors: Colors): string {
-  const rounded = `border-radius:${Math.round(colors.radius * 0.8)}px`;
+  const rounded = `border-radius:${Math.min(8, Math.round(colors.radius * 0.8))}px`;
   if (logoUrl?.startsWith("https:") === true) {
     const style = `height:32px;max-width:224px;vertical-align:middle;${rounded};margin-inline-end:10px`;
     const image = (url: string, attributes: string) =>

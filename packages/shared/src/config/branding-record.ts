@@ -1,6 +1,6 @@
 /**
- * **The branding that administrators have saved**: one record, which takes precedence over the settings member by member, in force without a deployment.
- * Members are those of `/admin/branding`.
+ * **The branding that administrators have saved**: one record, which takes precedence over the settings member by member, in force without a
+ * deployment. Members are those of `/admin/branding`.
  */
 
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
