@@ -6,7 +6,7 @@
 import { fnv1a } from "@edge-op/protocol/encoding/bytes";
 import type { Branding } from "./branding.ts";
 import { readableOn } from "./contrast.ts";
-import { formatLook, type Look, readLook } from "./look.ts";
+import { formatLook, inScheme, type Look, readLook } from "./look.ts";
 import { styleSheet } from "./style-sheet.ts";
 
 type AssetName = "style.css" | "forms.js" | "icon.svg";
@@ -78,7 +78,7 @@ function assetsOf(branding: Branding): Readonly<Record<AssetName, Asset>> {
   const cached = known.get(branding);
   if (cached !== undefined) return cached;
   const assets = {
-    "style.css": styleAsset(branding),
+    "style.css": createAsset(cssType, styleSheet(branding)),
     "forms.js": scriptAsset(formsScript),
     "icon.svg": iconAsset(branding),
   };
@@ -86,7 +86,7 @@ function assetsOf(branding: Branding): Readonly<Record<AssetName, Asset>> {
   return assets;
 }
 
-const styleAsset = (look: Look) => createAsset("text/css; charset=utf-8", styleSheet(look));
+const cssType = "text/css; charset=utf-8";
 const iconAsset = (look: Look) => createAsset("image/svg+xml", icon(look));
 
 const knownScripts = new WeakMap<Script, Asset>();
@@ -137,8 +137,10 @@ export function serveAsset(
 
 function findAsset(branding: Branding, name: string, url: string | undefined): Asset | undefined {
   if (url !== undefined && Object.values(lookNames).includes(name)) {
-    const look = readLook(new URL(url).searchParams.get("look") ?? "");
-    return look && (name === "look.css" ? styleAsset(look) : iconAsset(look));
+    const { searchParams } = new URL(url);
+    const look = readLook(searchParams.get("look") ?? "");
+    const styled = look && createAsset(cssType, inScheme(styleSheet(look), searchParams.get("scheme")));
+    return name === "look.css" ? styled : look && iconAsset(look);
   }
   const assets = assetsOf(branding);
   return Object.hasOwn(assets, name) ? assets[name as AssetName] : undefined;

@@ -55,3 +55,13 @@ export function readLook(text: string): Look | undefined {
   ];
   return { brandColor, brandColorDark, background, backgroundDark, cornerRadius: Number(found[5]), font };
 }
+
+/** A style sheet, a page or a mail as one scheme shows it, whatever the browser prefers: for previews beside each other. */
+export function inScheme(text: string, scheme: string | null): string {
+  if (scheme !== "light" && scheme !== "dark") return text;
+  return text
+    .replaceAll("(prefers-color-scheme: dark)", scheme === "dark" ? "all" : "not all")
+    .replaceAll("color-scheme: light dark", `color-scheme: ${scheme}`)
+    .replaceAll('content="light dark"', `content="${scheme}"`)
+    .replaceAll("/assets/look.css?", `/assets/look.css?scheme=${scheme}&amp;`);
+}

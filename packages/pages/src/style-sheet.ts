@@ -100,8 +100,6 @@ button.filled.danger { color: var(--card); background: var(--danger); border-col
 .preview { display: flex; flex-wrap: wrap; gap: .625rem; margin: 1.25rem 0 0; }
 .preview figcaption { flex: 1 0 100%; font-weight: 600; }
 .preview iframe { flex: 1 1 18rem; min-width: 0; height: 38rem; border: 1px solid var(--line); border-radius: var(--radius); }
-.preview .light { color-scheme: light; }
-.preview .dark { color-scheme: dark; }
 .unseen { position: absolute; width: 1px; height: 1px; margin: -1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 button.slim, .button.slim { width: auto; min-height: 2.5rem; max-width: 100%; padding: .375rem .875rem; font-size: .875rem; }
 ul.list .button, ul.list button, ul.list .row { flex: none; max-width: 60%; }

@@ -70,6 +70,20 @@ describe("a look in a URL", () => {
     expect(assetUrl(branding, "forms.js")).toBe(assetUrl(settings, "forms.js"));
   });
 
+  it("of a preview has one scheme, whatever the browser prefers", async () => {
+    const url = assetUrl(brandingWith(settings, { background_color_dark: "#010203" }), "style.css");
+    for (const [scheme, media] of [
+      ["dark", "@media all {"],
+      ["light", "@media not all {"],
+    ] as const) {
+      const css = (await servedElsewhere(`${url}&scheme=${scheme}`))!;
+      expect(css).toContain(media);
+      expect(css).toContain(`color-scheme: ${scheme};`);
+      expect(css).not.toContain("prefers-color-scheme");
+    }
+    expect(await servedElsewhere(`${url}&scheme=other`)).toContain("@media (prefers-color-scheme: dark)");
+  });
+
   it("of the settings alone is not in the URL: nothing changes for a deployment without a record", () => {
     expect(assetUrl(settings, "style.css")).toMatch(/^\/assets\/style\.css\?v=[0-9a-z]+$/);
     expect(brandingWith(settings, undefined)).toBe(settings);

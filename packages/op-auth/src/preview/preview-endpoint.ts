@@ -1,5 +1,6 @@
 import { brandingWith } from "@edge-op/pages/branding";
 import { createFrame } from "@edge-op/pages/frame";
+import { inScheme } from "@edge-op/pages/look";
 import { respondPage } from "@edge-op/pages/respond-page";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { readBrandingRecord } from "@edge-op/shared/config/branding-record";
@@ -19,10 +20,12 @@ const mailPolicy =
 
 /**
  * **`GET /flow/preview/{page}`**: a page or a mail with invented content, in the branding that an administrator tries. Only the admin API makes its
- * token, so that nobody else can show a text of theirs on this origin. It does nothing, and only pages of this origin may frame it. Cost: 1 D1 call.
+ * token, so that nobody else can show a text of theirs on this origin. It does nothing, and only pages of this origin may frame it. `scheme` is that
+ * of the preview, `light` or `dark`; the browser's without one. Cost: 1 D1 call.
  */
 export async function showPreview({ context, request }: PageRequest, name: string): Promise<Response> {
-  const token = new URL(request.url).searchParams.get("preview") ?? "";
+  const { searchParams } = new URL(request.url);
+  const token = searchParams.get("preview") ?? "";
   const version = await openPreviewToken(context.env, token, context.arrivedAtMs);
   if (version === undefined) throw gone();
   const statement = context.env.DB.prepare("SELECT document FROM branding WHERE id = 'draft' AND updated_at_ms = ?1");
@@ -30,13 +33,14 @@ export async function showPreview({ context, request }: PageRequest, name: strin
   const { previews } = await loadPages();
   const show = Object.hasOwn(previews, name) ? previews[name] : undefined;
   if (row === null || show === undefined) throw gone();
-  const branding = brandingWith(readDeployment(context.env), readBrandingRecord(row.document));
+  const tried = brandingWith(readDeployment(context.env), readBrandingRecord(row.document));
+  const branding = { ...tried, hasOwnLook: true };
   const frame = { ...(await createFrame(context, request, branding, authCatalog)), location: undefined };
   const { settings } = context;
   const shown = await show({ frame, settings, nowMs: context.arrivedAtMs });
-  if (typeof shown !== "string") return respondPage(shown, { isPreview: true });
-  const response = await respondPage(shown, { isPreview: true });
-  response.headers.set("Content-Security-Policy", mailPolicy);
+  const html = String(await shown.toString());
+  const response = await respondPage(inScheme(html, searchParams.get("scheme")), { isPreview: true });
+  if (typeof shown === "string") response.headers.set("Content-Security-Policy", mailPolicy);
   return response;
 }
 

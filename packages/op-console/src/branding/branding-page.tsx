@@ -78,7 +78,11 @@ async function preview(at: PageCall, values: Found["values"] = {}): Promise<Chil
               </a>
             </figcaption>
             {(["light", "dark"] as const).map((scheme) => (
-              <iframe src={src} class={scheme} title={`${t(label)}: ${t(`branding.${scheme}`)}`} loading="lazy" />
+              <iframe
+                src={`${src}&scheme=${scheme}`}
+                title={`${t(label)}: ${t(`branding.${scheme}`)}`}
+                loading="lazy"
+              />
             ))}
           </figure>
         );
