@@ -15,8 +15,8 @@ import {
 import type { AuthEnv } from "./auth-env.ts";
 
 /**
- * **Finds upstream providers and the branding in force**: one record, read through memory (1 h), KV (1 h) and D1, kept current by the control version. Disabled ones are not
- * found. Cost warm: 0.
+ * **Finds upstream providers and the branding in force**: one record, read through memory (1 h), KV (1 h) and D1, kept current by the control
+ * version. Disabled providers are not found. Cost warm: 0.
  */
 export class UpstreamDirectory {
   readonly #lists: ReadThrough<UpstreamList>;
