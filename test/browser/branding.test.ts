@@ -8,7 +8,16 @@ const wide = `<svg xmlns="http://www.w3.org/2000/svg" width="400" height="100"><
 
 beforeAll(async () => {
   const LOGO_URL = `data:image/svg+xml;base64,${btoa(wide)}`;
-  fixtures = await openBrowserFixtures({ vars: { DISPLAY_NAME: "Acme", BRAND_COLOR: "#ffe14d", LOGO_URL } });
+  const LOGO_URL_DARK = `data:image/svg+xml,${wide.replace("#225", "%23fd0")}`;
+  const vars = {
+    DISPLAY_NAME: "Acme",
+    BRAND_COLOR: "#ffe14d",
+    LOGO_URL,
+    LOGO_URL_DARK,
+    CORNER_RADIUS: "20",
+    FONT: "rounded",
+  };
+  fixtures = await openBrowserFixtures({ vars });
 }, 120_000);
 afterAll(() => fixtures.close());
 
@@ -30,6 +39,11 @@ test("WCAG 2.2 §1.4.3: a light brand colour keeps contrast, a wide logo its sha
   await see(page, "branding");
   const { width, height } = (await page.locator(".brand img").boundingBox())!;
   expect([width, height]).toEqual([128, 32]);
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    const shown = "document.querySelector('.brand img').currentSrc.includes('fd0')";
+    await expect.poll(() => page.evaluate<boolean>(shown)).toBe(colorScheme === "dark");
+  }
   await context.close();
 });
 

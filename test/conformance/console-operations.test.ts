@@ -109,6 +109,7 @@ const written: Readonly<Record<string, string>> = {
     decision: "refuse",
     regions: "weur: 1",
     locale: "de",
+    corner_radius: "4",
   },
 };
 

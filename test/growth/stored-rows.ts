@@ -132,6 +132,15 @@ const database: readonly StoredRows[] = [
     text: { host: 24, policy: 5 },
   },
   {
+    table: "branding",
+    where: "D1",
+    // Written by: admin API, two rows at most.
+    perDay: 1,
+    life: "population",
+    rows: 2,
+    text: { id: 7, document: 4_000 },
+  },
+  {
     table: "client_secrets",
     where: "D1",
     // Written by: admin API, at most five a client.

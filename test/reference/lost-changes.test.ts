@@ -24,6 +24,8 @@ const held: Readonly<Record<string, { readonly kind: string; readonly id: string
   ...{ "address.added": person, "address.changed": person, "address.removed": person },
   "account.taken_back": person,
   ...{ "attribute.create": nothing, "attribute.update": of("attribute"), "attribute.delete": of("attribute") },
+  // A look takes nothing away; D1 has the branding of the moment that it was set back to.
+  ...{ "branding.update": nothing, "branding.draft": nothing, "branding.delete": nothing },
   ...{ "client.create": nothing, "client.register": nothing, "client.update": of("client") },
   ...{ "client.delete": of("client"), "client.repair": of("client"), "client.expire": of("client") },
   ...{ "client.use": nothing, "client.cut-off": nothing, "client.held": of("client"), "client.decided": nothing },

@@ -117,3 +117,7 @@ test("the colour for dark schemes defaults to the brand colour", () => {
   expect(readDeployment({ BRAND_COLOR: "#123456" }).brandColorDark).toBe("#123456");
   expect(readDeployment({}).brandColorDark).toBe("#8ab4ff");
 });
+
+test("the look without settings: corners of 10 pixels, the system's font, no logo for dark schemes", () => {
+  expect(readDeployment({})).toMatchObject({ cornerRadius: 10, font: "system", logoUrlDark: undefined });
+});

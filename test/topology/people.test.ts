@@ -153,6 +153,7 @@ const mixed: Readonly<Record<string, readonly [tables: string, reason: string]>>
     "the same; subs differ from client_ids",
   ],
   "op-state/src/mail/find-change.ts": ["admin_events", "a mail about a change waits for its event"],
+  "op-state/src/mail/find-recipient.ts": ["branding", "a mail has the branding in force"],
   "op-state/src/sweeps/sweep-database.ts": [
     "control_changes, cut_offs, invitations",
     "what has passed, of every table",

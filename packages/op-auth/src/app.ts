@@ -66,6 +66,7 @@ import { restartFlow, returnToStep, showStep, submitStep } from "./flow/serve-st
 import { steps } from "./flow/steps.ts";
 import type { PageRequest } from "./pages/frame.ts";
 import { type PageHandler, servePage, servePlainPage } from "./pages/serve-page.tsx";
+import { showPreview } from "./preview/preview-endpoint.ts";
 import type { AuthEnv } from "./runtime/auth-env.ts";
 import { readDeployment } from "./runtime/deployment.ts";
 import { type AuthIsolate, createIsolate } from "./runtime/isolate.ts";
@@ -124,9 +125,12 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
       POST: (context, request) => submitStep({ context, isolate, request }, step),
     });
   }
-  servePlainPage(app, languagePath, { POST: changeLanguage });
+  servePlainPage(app, isolate, languagePath, { POST: changeLanguage });
   servePage(app, isolate, "/flow/restart", {
     GET: (context, request) => restartFlow({ context, isolate, request }),
+  });
+  servePage(app, isolate, "/flow/preview/:page", {
+    GET: (context, request, { page = "" }) => showPreview({ context, isolate, request }, page),
   });
   servePage(app, isolate, "/upstream/:id/callback", {
     GET: (context, request, { id = "" }) => upstreamCallback({ context, isolate, request }, id, afterUpstream),
@@ -174,7 +178,7 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
   servePage(app, isolate, "/account/password", { GET: account(showChangePassword), POST: account(changePassword) });
   servePage(app, isolate, "/account/data", { GET: account(confirmDownload), POST: account(downloadData) });
   servePage(app, isolate, "/account/delete", { GET: account(confirmDeletion), POST: account(deleteAccount) });
-  servePlainPage(app, "/account/deleted", { GET: account(showLeaving) });
+  servePlainPage(app, isolate, "/account/deleted", { GET: account(showLeaving) });
   servePage(app, isolate, resetPath, { GET: account(showReset), POST: account(beginReset) });
   servePage(app, isolate, "/account/address", { GET: account(showChangeAddress), POST: account(changeAddress) });
   servePage(app, isolate, primaryPath, { GET: account(confirmPrimary), POST: account(makePrimary) });
@@ -189,11 +193,12 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
   });
   servePage(app, isolate, "/account/sessions", { GET: account(showApplications), POST: account(removeSession) });
 
-  servePlainPage(app, "/assets/:name", {
-    GET: async ({ env }, _, { name = "" }) => serveAsset(readDeployment(env), pageScripts, name) ?? notFound(),
+  servePlainPage(app, isolate, "/assets/:name", {
+    GET: async ({ env }, { url }, { name = "" }) =>
+      serveAsset(readDeployment(env), pageScripts, name, url) ?? notFound(),
   });
   servePage(app, isolate, "/", { GET: (context, request) => showHome(context, isolate, request) });
-  servePlainPage(app, "*", { GET: async () => notFound(), POST: async () => notFound() });
+  servePlainPage(app, isolate, "*", { GET: async () => notFound(), POST: async () => notFound() });
   return app;
 }
 

@@ -297,8 +297,8 @@ describe("depth: cold, after a pause, busy, with an empty KV", { retry: 2, timeo
       "/par": { cold: 2, afterPause: 1, busy: 1, emptyKv: 3 },
       "/device_authorization": { cold: 2, afterPause: 1, busy: 1, emptyKv: 3 },
       "/account": { cold: 4, afterPause: 3, busy: 2, emptyKv: 5 },
-      "/account/security": { cold: 5, afterPause: 4, busy: 3, emptyKv: 7 },
-      "/account/applications": { cold: 5, afterPause: 3, busy: 2, emptyKv: 7 },
+      "/account/security": { cold: 5, afterPause: 4, busy: 3, emptyKv: 6 },
+      "/account/applications": { cold: 5, afterPause: 3, busy: 2, emptyKv: 6 },
       "/account/activity": { cold: 4, afterPause: 3, busy: 2, emptyKv: 5 },
       "/account/password": { cold: 4, afterPause: 3, busy: 2, emptyKv: 5 },
     });

@@ -93,7 +93,8 @@ export function createAppWith<Env extends OwnEnv>(callWorker: Call<Env>) {
   // Only on an origin of its own; on that of the issuer, op-auth serves the same.
   serve(languagePath, { POST: ({ context, request }) => changeLanguage(context, request) });
   serve("/assets/:name", {
-    GET: async ({ context }, { name = "" }) => serveAsset(readConsoleBranding(context.env), [], name) ?? notFound(),
+    GET: async ({ context, request }, { name = "" }) =>
+      serveAsset(readConsoleBranding(context.env), [], name, request.url) ?? notFound(),
   });
   serve("*", { GET: async () => notFound(), POST: async () => notFound() });
   return app;

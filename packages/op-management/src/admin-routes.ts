@@ -13,6 +13,7 @@ import type { AdminRoute } from "./admin/define-route.ts";
 import { describeApi } from "./admin/openapi.ts";
 import { attributeRoutes } from "./attributes/attribute-routes.ts";
 import { auditRoutes } from "./audit/audit-routes.ts";
+import { brandingRoutes } from "./branding/branding-routes.ts";
 import { clientRoutes } from "./clients/client-routes.ts";
 import { revocationRoutes } from "./cut-offs/cut-off-routes.ts";
 import { deploymentRoutes } from "./deployment/deployment-routes.ts";
@@ -45,6 +46,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
   ...issuerRoutes,
   ...upstreamRoutes,
   ...documentHostRoutes,
+  ...brandingRoutes,
   ...attributeRoutes,
   ...userRoutes,
   ...factorRoutes,

@@ -37,6 +37,7 @@ const existing: Readonly<Record<string, Existing | readonly Existing[]>> = {
   ],
   "organization-roles": ["PUT", "/organization-roles/editor", exampleBodies["replaceOrganizationRole"]],
   "client-document-hosts": ["PUT", "/client-document-hosts/*.example.com", exampleBodies["replaceDocumentHost"]],
+  branding: ["PUT", "/branding/current", exampleBodies["replaceBranding"]],
   roles: ["PUT", "/roles/editor", exampleBodies["replaceRole"]],
   groups: ["PUT", "/groups/editor", exampleBodies["replaceGroup"]],
 };

@@ -14,7 +14,7 @@ let admin: AdminCaller;
 const impersonal = [
   ...["announced_version", "client_secrets", "clients", "control_registrations", "deployment", "document_hosts"],
   ...["group_roles", "key_schedule", "resources", "role_permissions", "shard_generations", "trusted_issuers"],
-  ...["attributes", "upstreams", "organizations", "organization_role_permissions"],
+  ...["attributes", "branding", "upstreams", "organizations", "organization_role_permissions"],
   // Names users by their ids, and its rows are deleted with them.
   "held_records",
   ...["audit_anchors", "audit_gaps", "audit_watermarks", "audit_segments"],

@@ -58,7 +58,7 @@ it("the link that takes back what was added is for the oldest address, also if a
     ...{ isCommitted: false, oldest: before, locale: "en-GB", zoneinfo: "Asia/Tokyo" },
   });
   const held = { to: { key: "pat@example.org", address: "pat@example.org" } };
-  expect(await findHolder(DB, held, atMs)).toMatchObject({ sub: "pat", zoneinfo: "Asia/Tokyo" });
+  expect(await findHolder(DB, held, atMs)).toMatchObject({ holder: { sub: "pat", zoneinfo: "Asia/Tokyo" } });
   await DB.prepare("DELETE FROM users WHERE sub = 'pat'").run();
   expect(await findChange(DB, change)).toMatchObject({ oldest: undefined, addresses: [] });
 });
@@ -85,6 +85,27 @@ it("a recovery by mail alone is told to all addresses at once, each with the lin
   );
   expect(sendLimits("recovery-asked", "key").map(({ key }) => key)).toEqual(["all mails recovery-asked"]);
   await DB.prepare("DELETE FROM users WHERE sub = 'rec'").run();
+});
+
+it("the branding in force comes with what a mail reads anyway, also for an address that nobody has; logos as data do not", async () => {
+  const { DB } = env as unknown as { readonly DB: D1Database };
+  const change = { ...notice, type: "notice" } as const;
+  const to = { to: { key: "nobody@example.org", address: "nobody@example.org" } };
+  const both = async () => [await findHolder(DB, to, 1), await findChange(DB, change)] as const;
+  for (const found of await both()) expect(found).toMatchObject({ branding: undefined });
+  expect(await findHolder(DB, to, 1)).toMatchObject({ holder: undefined });
+  const logos = { logo_url: "https://acme.example/l.png", logo_url_dark: "data:image/png;base64,AAAA" };
+  const rows = [
+    ["draft", { brand_color: "#ffffff" }],
+    ["current", { brand_color: "#8a1253", ...logos, texts: { mail_footer: { en: "Acme" } } }],
+  ] as const;
+  for (const [id, document] of rows) {
+    const insert = "INSERT INTO branding (id, document, updated_at_ms) VALUES (?1, ?2, 1)";
+    await DB.prepare(insert).bind(id, JSON.stringify(document)).run();
+  }
+  const branding = { brand_color: "#8a1253", logo_url: logos.logo_url, texts: { mail_footer: { en: "Acme" } } };
+  for (const found of await both()) expect((found as { branding?: unknown }).branding).toEqual(branding);
+  await DB.prepare("DELETE FROM branding").run();
 });
 
 it("a person without a verified address gets no mail: the row is deleted", async () => {

@@ -6,9 +6,12 @@
 import { fnv1a } from "@edge-op/protocol/encoding/bytes";
 import type { Branding } from "./branding.ts";
 import { readableOn } from "./contrast.ts";
+import { formatLook, inScheme, type Look, readLook } from "./look.ts";
 import { styleSheet } from "./style-sheet.ts";
 
 type AssetName = "style.css" | "forms.js" | "icon.svg";
+
+const lookNames: Readonly<Partial<Record<AssetName, string>>> = { "style.css": "look.css", "icon.svg": "look.svg" };
 
 /** A script of single pages, passed to the layout and to {@link serveAsset}. */
 export interface Script {
@@ -67,7 +70,7 @@ for (const button of document.querySelectorAll("[data-show]")) {
 }
 `.trim();
 
-export function icon({ brandColor }: Branding): string {
+function icon({ brandColor }: Pick<Look, "brandColor">): string {
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="9" fill="${brandColor}"/><path d="M16 6.5l7.5 3v5.6c0 4.9-3.1 8.6-7.5 10.4-4.4-1.8-7.5-5.5-7.5-10.4V9.5z" fill="${readableOn(brandColor)}"/><path d="M12.4 16.2l2.6 2.6 4.8-5.2" fill="none" stroke="${brandColor}" stroke-width="2.2" stroke-linecap="round" stroke-linejoin="round"/></svg>`;
 }
 
@@ -81,13 +84,16 @@ function assetsOf(branding: Branding): Readonly<Record<AssetName, Asset>> {
   const cached = known.get(branding);
   if (cached !== undefined) return cached;
   const assets = {
-    "style.css": createAsset("text/css; charset=utf-8", styleSheet(branding)),
+    "style.css": createAsset(cssType, styleSheet(branding)),
     "forms.js": scriptAsset(formsScript),
-    "icon.svg": createAsset("image/svg+xml", icon(branding)),
+    "icon.svg": iconAsset(branding),
   };
   known.set(branding, assets);
   return assets;
 }
+
+const cssType = "text/css; charset=utf-8";
+const iconAsset = (look: Look) => createAsset("image/svg+xml", icon(look));
 
 const knownScripts = new WeakMap<Script, Asset>();
 
@@ -103,18 +109,27 @@ function scriptAsset(body: string): Asset {
   return createAsset("text/javascript; charset=utf-8", body);
 }
 
+/** With a look that is not that of the settings, the URL has the look: an isolate serves it without knowing whose it is. */
 export function assetUrl(branding: Branding, name: AssetName): string {
-  return `/assets/${name}?v=${assetsOf(branding)[name].version}`;
+  const { version } = assetsOf(branding)[name];
+  const lookName = branding.hasOwnLook === true ? lookNames[name] : undefined;
+  if (lookName === undefined) return `/assets/${name}?v=${version}`;
+  return `/assets/${lookName}?look=${formatLook(branding)}&v=${version}`;
 }
 
 export function scriptUrl(script: Script): string {
   return `/assets/${script.name}?v=${assetOfScript(script).version}`;
 }
 
-/** `undefined` for an unknown name. */
-export function serveAsset(branding: Branding, scripts: readonly Script[], name: string): Response | undefined {
+/** `undefined` for an unknown name, or what is no look. `url`: the one that is requested. */
+export function serveAsset(
+  branding: Branding,
+  scripts: readonly Script[],
+  name: string,
+  url?: string,
+): Response | undefined {
   const script = scripts.find((each) => each.name === name);
-  const asset = script === undefined ? findAsset(branding, name) : assetOfScript(script);
+  const asset = script === undefined ? findAsset(branding, name, url) : assetOfScript(script);
   if (asset === undefined) return undefined;
   return new Response(asset.body, {
     headers: {
@@ -126,7 +141,13 @@ export function serveAsset(branding: Branding, scripts: readonly Script[], name:
   });
 }
 
-function findAsset(branding: Branding, name: string): Asset | undefined {
+function findAsset(branding: Branding, name: string, url: string | undefined): Asset | undefined {
+  if (url !== undefined && Object.values(lookNames).includes(name)) {
+    const { searchParams } = new URL(url);
+    const look = readLook(searchParams.get("look") ?? "");
+    const styled = look && createAsset(cssType, inScheme(styleSheet(look), searchParams.get("scheme")));
+    return name === "look.css" ? styled : look && iconAsset(look);
+  }
   const assets = assetsOf(branding);
   return Object.hasOwn(assets, name) ? assets[name as AssetName] : undefined;
 }

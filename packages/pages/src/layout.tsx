@@ -1,7 +1,7 @@
 import { html } from "hono/html";
 import type { Child } from "hono/jsx";
 import { assetUrl, type Script, scriptUrl } from "./assets.ts";
-import type { Branding } from "./branding.ts";
+import { type Branding, ownText } from "./branding.ts";
 import { LanguageSwitch } from "./language-switch.tsx";
 import { describeLanguage, type Language } from "./languages.ts";
 import type { LayoutKey } from "./messages.ts";
@@ -27,8 +27,6 @@ interface LayoutProps extends PageFrame {
   readonly formId?: string | undefined;
   /** Above the page. */
   readonly nav?: Child;
-  /** Replaces the style sheet, for a preview of others. */
-  readonly styleSheet?: string;
   /** Links to the account page: for pages shown to a person who is signed in. */
   readonly account?: boolean;
   readonly children?: Child;
@@ -38,9 +36,11 @@ interface LayoutProps extends PageFrame {
 function Footer(props: PageFrame & { readonly account: boolean | undefined; readonly formId: string | undefined }) {
   const { t, languages, branding, location, account, formId } = props;
   const { supportUrl, privacyUrl, termsUrl } = branding;
-  if (!(account || supportUrl || privacyUrl || termsUrl || location !== undefined)) return null;
+  const own = ownText(branding, "footer", t.language);
+  if (!(own || account || supportUrl || privacyUrl || termsUrl || location !== undefined)) return null;
   return (
     <footer class="links">
+      {own && <p class="own">{own}</p>}
       {account && <a href="/account">{t("link.account")}</a>}
       {supportUrl && <a href={supportUrl}>{t("support")}</a>}
       {privacyUrl && <a href={privacyUrl}>{t("link.privacy")}</a>}
@@ -66,7 +66,8 @@ export function Layout(props: LayoutProps) {
     children,
     formId,
   } = props;
-  const styleSheet = props.styleSheet ?? assetUrl(branding, "style.css");
+  const logo = branding.logoUrl ?? assetUrl(branding, "icon.svg");
+  const { logoUrlDark: dark = logo } = branding;
   return (
     <>
       {html`<!doctype html>`}
@@ -77,8 +78,8 @@ export function Layout(props: LayoutProps) {
           <meta name="viewport" content="width=device-width, initial-scale=1" />
           <meta name="robots" content="noindex" />
           <meta name="color-scheme" content="light dark" />
-          <link rel="icon" href={branding.logoUrl ?? assetUrl(branding, "icon.svg")} />
-          <link rel="stylesheet" href={styleSheet} />
+          <link rel="icon" href={logo} />
+          <link rel="stylesheet" href={assetUrl(branding, "style.css")} />
           {submitsOnce && <script src={assetUrl(branding, "forms.js")} defer />}
           {scripts.map((script) => (
             <script src={scriptUrl(script)} defer />
@@ -87,7 +88,10 @@ export function Layout(props: LayoutProps) {
         <body>
           <div class="page">
             <header class="brand">
-              <img src={branding.logoUrl ?? assetUrl(branding, "icon.svg")} alt="" height="32" />
+              <picture>
+                {dark !== logo && <source srcset={dark.replaceAll(" ", "%20")} media="(prefers-color-scheme: dark)" />}
+                <img src={logo} alt="" height="32" />
+              </picture>
               <span>{branding.name}</span>
             </header>
             {nav}

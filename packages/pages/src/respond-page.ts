@@ -11,6 +11,8 @@ export interface PageOptions {
   readonly frames?: readonly string[];
   /** Whether the page may show images of other origins (client logos). */
   readonly foreignImages?: boolean;
+  /** The page shows itself and does nothing: no script, no form, no navigation of what frames it. Pages of this origin may frame it. */
+  readonly isPreview?: boolean;
 }
 
 /**
@@ -28,7 +30,7 @@ export async function respondPage(page: Rendered | Promise<Rendered>, options: P
       "Cache-Control": "no-store",
       Pragma: "no-cache",
       "Referrer-Policy": "no-referrer",
-      "X-Frame-Options": "DENY",
+      "X-Frame-Options": options.isPreview === true ? "SAMEORIGIN" : "DENY",
       "Permissions-Policy": "publickey-credentials-get=(self), publickey-credentials-create=(self)",
       ...options.headers,
     },
@@ -43,7 +45,7 @@ export async function respondPage(page: Rendered | Promise<Rendered>, options: P
  *
  * @see https://www.w3.org/TR/CSP3/#directive-form-action
  */
-function contentSecurityPolicy({ formLeaves = false, foreignImages, frames = [] }: PageOptions): string {
+function contentSecurityPolicy({ formLeaves = false, foreignImages, frames = [], isPreview }: PageOptions): string {
   return [
     "default-src 'none'",
     "style-src 'self'",
@@ -53,7 +55,7 @@ function contentSecurityPolicy({ formLeaves = false, foreignImages, frames = [] 
     ...(formLeaves ? [] : ["form-action 'self'"]),
     ...(frames.length === 0 ? [] : [`frame-src ${[...new Set(frames.map((url) => new URL(url).origin))].join(" ")}`]),
     "base-uri 'none'",
-    "frame-ancestors 'none'",
+    ...(isPreview === true ? ["frame-ancestors 'self'", "sandbox allow-same-origin"] : ["frame-ancestors 'none'"]),
   ].join("; ");
 }
 

@@ -1,7 +1,7 @@
 import { type Asker, describeDevice, placeOf } from "@edge-op/shared/http/asker";
 import { type NoticeKind, noticeKinds } from "@edge-op/shared/mail/mail-sender-rpc";
 import { describe, expect, it } from "vitest";
-import { readBranding } from "../src/branding.ts";
+import { brandingWith, readBranding } from "../src/branding.ts";
 import { contrast } from "../src/contrast.ts";
 import { type AccountMail, renderAccountMail } from "../src/mail/account-mails.ts";
 import { type CodeMailKind, codeMailKinds } from "../src/mail/codes.ts";
@@ -208,6 +208,37 @@ describe("the brand", () => {
       '<img src="https://acme.example/logo.png"',
     );
     expect(await htmlWith({ LOGO_URL: "data:image/png;base64,AAAA" })).not.toContain("<img");
+  });
+
+  it("a logo for dark schemes replaces the other one there, and only if programs can show it", async () => {
+    const logos = { LOGO_URL: "https://acme.example/l.png", LOGO_URL_DARK: "https://acme.example/d.png" };
+    const html = await htmlWith(logos);
+    expect(html).toMatch(/<img src="https:\/\/acme.example\/l.png"[^>]* class="on-light" style="height/);
+    expect(html).toMatch(/<img src="https:\/\/acme.example\/d.png"[^>]* class="on-dark" style="display:none;/);
+    const dark = html.slice(html.indexOf("prefers-color-scheme: dark"), html.indexOf("</style>"));
+    expect(dark).toContain(".on-light { display: none !important; }");
+    expect(dark).toContain(".on-dark { display: inline !important; }");
+    const data = await htmlWith({ ...logos, LOGO_URL_DARK: "data:image/png;base64,AAAA" });
+    expect([data.split("<img").length, data.includes("data:")]).toEqual([2, false]);
+  });
+
+  it("the corners and the font are those of the pages", async () => {
+    const html = await htmlWith({ CORNER_RADIUS: "0", FONT: "serif" });
+    expect(new Set(html.match(/border-radius:\d+px/g))).toEqual(new Set(["border-radius:0px"]));
+    expect(html).toContain("font-family:Charter,");
+    expect(html).not.toMatch(/style="[^"]*system-ui/);
+  });
+
+  it.each(["en", "ar"])("a text of the deployment's own ends a mail in its language alone, in %s", async (locale) => {
+    const record = { texts: { mail_footer: { en: 'Acme <b>"Ltd"</b>', ar: "شركة أكمي" } } };
+    const own = record.texts.mail_footer[locale as "en" | "ar"];
+    const branding = brandingWith(frame.branding, record);
+    for (const mail of mails) {
+      const { text, html } = await renderAccountMail({ ...mail, locale }, { ...frame, branding });
+      expect(text.trimEnd().endsWith(`${issuer}\n${own}`)).toBe(true);
+      expect(linesOfHtml(html).at(-1)).toBe(own);
+      expect((await renderAccountMail({ ...mail, locale: "de" }, { ...frame, branding })).text).not.toMatch(/Ltd|أكمي/);
+    }
   });
 
   it.each(["#ffe600", "#1f5fd6", "#ffffff", "#000000", "#7f7f7f"])(

@@ -55,7 +55,7 @@ export async function showConsent(at: StepPageRequest): Promise<Response> {
   return respondPage(<ConsentPage frame={frame} view={view} />, { formLeaves: true });
 }
 
-function ConsentPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: ConsentView }) {
+export function ConsentPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: ConsentView }) {
   const { t } = frame;
   const { client, user } = view;
   return (

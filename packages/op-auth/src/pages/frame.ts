@@ -1,3 +1,4 @@
+import { brandingWith } from "@edge-op/pages/branding";
 import { createFrame } from "@edge-op/pages/frame";
 import { readLocales } from "@edge-op/pages/languages";
 import type { PageFrame } from "@edge-op/pages/layout";
@@ -29,11 +30,31 @@ export function personFrame(
   return frameOf(context, request, locale === undefined ? asked : [...asked, locale]);
 }
 
-/** **The frame of op-auth's pages**: the layout's, with the texts of op-auth. */
-export function frameOf(
+type Upstreams = AuthIsolate["upstreams"];
+
+interface Branded {
+  readonly upstreams: Upstreams;
+  /** The page calls no store: it has what the isolate holds. */
+  readonly isPlain: boolean;
+}
+
+const branded = new WeakMap<RequestContext<AuthEnv>, Branded>();
+
+/** **The pages of this request have the branding in force.** It is read at once, beside what a page reads itself. */
+export function beginBranding(context: RequestContext<AuthEnv>, by: Branded, method: string): void {
+  branded.set(context, by);
+  if (!by.isPlain && method === "GET") void by.upstreams.branding(context);
+}
+
+/** **The frame of op-auth's pages**: the layout's, with the texts of op-auth and the branding in force. Of the page of a failure: without a call. */
+export async function frameOf(
   context: RequestContext<AuthEnv>,
   request: ReceivedRequest,
   uiLocales?: readonly string[],
+  isFailure = false,
 ): Promise<AuthPageFrame> {
-  return createFrame(context, request, readDeployment(context.env), authCatalog, uiLocales);
+  const { upstreams, isPlain } = branded.get(context) ?? {};
+  const record = isFailure || isPlain ? upstreams?.heldBranding(context) : await upstreams?.branding(context);
+  const branding = brandingWith(readDeployment(context.env), record);
+  return createFrame(context, request, branding, authCatalog, uiLocales);
 }

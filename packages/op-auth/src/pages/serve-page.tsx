@@ -12,7 +12,7 @@ import type { Router } from "@edge-op/shared/http/router";
 import { type EndpointHandler, type Method, serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import type { AuthEnv } from "../runtime/auth-env.ts";
 import type { AuthIsolate } from "../runtime/isolate.ts";
-import { frameOf } from "./frame.ts";
+import { beginBranding, frameOf } from "./frame.ts";
 import type { AuthTranslator } from "./messages.ts";
 
 export type PageHandler = EndpointHandler<AuthEnv>;
@@ -25,7 +25,7 @@ type PageHandlers = Readonly<Partial<Record<Method, PageHandler>>>;
  */
 export function servePage(
   app: Router<AuthEnv>,
-  { rateShield }: Pick<AuthIsolate, "rateShield">,
+  { rateShield, upstreams }: Pick<AuthIsolate, "rateShield" | "upstreams">,
   path: string,
   handlers: PageHandlers,
 ): void {
@@ -33,15 +33,28 @@ export function servePage(
     method,
     async (context, request, parameters) => {
       rateShield.countAddress(context, request);
+      beginBranding(context, { upstreams, isPlain: false }, request.method);
       return serve(context, request, parameters);
     },
   ]);
-  servePlainPage(app, path, Object.fromEntries(counted));
+  serveEndpoint(app, path, Object.fromEntries(counted), { renderFailure: renderPage });
 }
 
 /** Like {@link servePage}, for a page that calls no store. */
-export function servePlainPage(app: Router<AuthEnv>, path: string, handlers: PageHandlers): void {
-  serveEndpoint(app, path, handlers, { renderFailure: renderPage });
+export function servePlainPage(
+  app: Router<AuthEnv>,
+  { upstreams }: Pick<AuthIsolate, "upstreams">,
+  path: string,
+  handlers: PageHandlers,
+): void {
+  const plain = Object.entries(handlers).map(([method, serve]): [string, PageHandler] => [
+    method,
+    (context, request, parameters) => {
+      beginBranding(context, { upstreams, isPlain: true }, request.method);
+      return serve(context, request, parameters);
+    },
+  ]);
+  serveEndpoint(app, path, Object.fromEntries(plain), { renderFailure: renderPage });
 }
 
 /** A page, unless the caller accepts JSON and prefers it: a client that checks whether it is still registered receives `invalid_client`. */
@@ -53,7 +66,7 @@ async function renderPage(
   const accept = request.headers.get("accept") ?? "";
   if (accept.includes("application/json") && !prefersPage(request)) return renderJson(failure);
   const { error } = failure;
-  const frame = await frameOf(context, request, error instanceof ShownError ? error.uiLocales : undefined);
+  const frame = await frameOf(context, request, error instanceof ShownError ? error.uiLocales : undefined, true);
   const described = describe(failure, frame.t, request);
   const cookies = needsCookies(context, request, error)
     ? { text: frame.t("error.cookies"), description: undefined }

@@ -26,7 +26,7 @@ export const passwordMethod: SignInMethod = {
 };
 
 /** `isRequired`: no address leads to an upstream provider, for which a person types no password. */
-function PasswordForm(props: SignInMethodView & { readonly isRequired: boolean }) {
+export function PasswordForm(props: SignInMethodView & { readonly isRequired: boolean }) {
   const { t, form, formId, forgotten, account, username: typed, isRefused, isRequired } = props;
   const username = account?.username ?? typed;
   const invalid = invalidIf(isRefused);

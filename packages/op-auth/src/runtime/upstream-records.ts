@@ -1,3 +1,4 @@
+import type { BrandingRecord } from "@edge-op/shared/config/branding-record";
 import { isolateMemory, limits } from "@edge-op/shared/config/limits";
 import type { ControlView } from "@edge-op/shared/control/control-view";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -14,19 +15,43 @@ import {
 import type { AuthEnv } from "./auth-env.ts";
 
 /**
- * **Finds upstream providers**: one record, read through memory (1 h), KV (1 h) and D1, kept current by the control version. Disabled ones are not
- * found. Cost warm: 0.
+ * **Finds upstream providers and the branding in force**: one record, read through memory (1 h), KV (1 h) and D1, kept current by the control
+ * version. Disabled providers are not found. Cost warm: 0.
  */
 export class UpstreamDirectory {
   readonly #lists: ReadThrough<UpstreamList>;
+  readonly #control: ControlView;
 
   constructor(control: ControlView) {
+    this.#control = control;
     this.#lists = ReadThrough.ofWhole<UpstreamList>(control, { ...storedUpstreams, maxBytes: isolateMemory.upstreams });
   }
 
   /** {@link ReadThrough.readAhead}: every page of a flow may show them. */
   readAhead(context: RequestContext<AuthEnv>): Promise<void> {
     return this.#lists.readAhead(context, upstreamsId, true);
+  }
+
+  /**
+   * The branding that administrators have saved, as of the control version that the isolate knows. It is never a reason to refuse a page: without
+   * an answer, the settings. Cost: 0 where the record is in memory or was read ahead; else that of a copy.
+   */
+  async branding(context: RequestContext<AuthEnv>): Promise<BrandingRecord | undefined> {
+    try {
+      await this.readAhead(context);
+      const isJudged = this.#control.version !== undefined;
+      const list =
+        this.#lists.peek(context, upstreamsId) ?? (isJudged ? await this.#lists.find(context, upstreamsId) : undefined);
+      if (list === undefined || list.branding !== undefined) return list?.branding ?? undefined;
+      return (await this.#lists.reload(context, upstreamsId))?.branding ?? undefined;
+    } catch {
+      return this.heldBranding(context);
+    }
+  }
+
+  /** The same, without a call: for the page of a failure. */
+  heldBranding(context: RequestContext<AuthEnv>): BrandingRecord | undefined {
+    return this.#lists.peek(context, upstreamsId)?.branding ?? undefined;
   }
 
   /** The active ones, in the order of their ids. */

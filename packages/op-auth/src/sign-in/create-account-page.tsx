@@ -70,7 +70,13 @@ function problemOf({ flow: { problem }, context }: StepPageRequest): Problem {
   return seconds > 0 ? { kind: "throttled", seconds } : undefined;
 }
 
-function CreateAccountPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: CreateAccountView }) {
+export function CreateAccountPage({
+  frame,
+  view,
+}: {
+  readonly frame: AuthPageFrame;
+  readonly view: CreateAccountView;
+}) {
   const { t } = frame;
   const { form, newcomer, passkeyOptions, hasPassword, min, problem } = view;
   const { address } = newcomer.address;

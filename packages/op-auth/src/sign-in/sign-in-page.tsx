@@ -1,3 +1,4 @@
+import { ownText } from "@edge-op/pages/branding";
 import { ClientMark } from "@edge-op/pages/client-mark";
 import { describeWait } from "@edge-op/pages/describe-values";
 import { Layout } from "@edge-op/pages/layout";
@@ -76,7 +77,10 @@ interface Props {
 export function SignInPage({ frame, view }: Props) {
   const { t } = frame;
   const { account, client, methods } = view;
-  const title = t(account ? "signIn.again" : "signIn.title");
+  const own = (place: "sign_in_heading" | "sign_in_intro") =>
+    account ? undefined : ownText(frame.branding, place, t.language);
+  const title = own("sign_in_heading") ?? t(account ? "signIn.again" : "signIn.title");
+  const intro = own("sign_in_intro");
   const alert = describeAlert(frame, view);
   const formId = methods.includes(passwordMethod) ? "credentials" : undefined;
   return (
@@ -87,6 +91,7 @@ export function SignInPage({ frame, view }: Props) {
         <p class="muted" id="purpose">
           {describePurpose(frame, view)}
         </p>
+        {intro && <p id="intro">{intro}</p>}
         {account && <Person name={displayName(account)} text={displayName(account)} />}
       </div>
       {alert && (

@@ -1,14 +1,15 @@
+import { ownText } from "@edge-op/pages/branding";
 import { ClientMark } from "@edge-op/pages/client-mark";
 import { Layout } from "@edge-op/pages/layout";
 import { respondPage } from "@edge-op/pages/respond-page";
 import type { Child } from "hono/jsx";
 import { AddressField, CodePage, CodeProblemNote, codeProblemOf, respondingTo } from "../addresses/code-page.tsx";
-import { ClientLinks, describeClient } from "../pages/describe-client.tsx";
+import { ClientLinks, type ClientPages, describeClient } from "../pages/describe-client.tsx";
 import { HiddenFields, OtherWays } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import { readDeployment } from "../runtime/deployment.ts";
 import { newcomerOf } from "../step/flow.ts";
-import type { StepPageRequest } from "../step/step.ts";
+import type { StepForm, StepPageRequest } from "../step/step.ts";
 import { stepFrame } from "../step/step-request.ts";
 import { formLeaves } from "../upstream/discovery.ts";
 import { accountExists, NameField } from "./sign-up-rule.tsx";
@@ -39,10 +40,13 @@ export async function showSignUp(at: StepPageRequest): Promise<Response> {
       <Refusal frame={frame} at={at} refusal={refusal} />
     );
   const isInvalid = problem?.kind === "invalidAddress" || refusal === "domain";
-  return respondPage(await newcomerPage(at, frame, { note, isInvalid, isNameInvalid: refusal === "name" }), {
-    ...options,
-    status,
-  });
+  const client = authorization && (await describeClient(context, at.isolate, authorization.client));
+  const view: NewcomerView = {
+    ...{ form, client, note, isInvalid, isNameInvalid: refusal === "name" },
+    name: flow.marks.typedName ?? newcomer?.name,
+    address: flow.typed ?? newcomer?.address.address ?? authorization?.request.loginHint ?? "",
+  };
+  return respondPage(<NewcomerPage frame={frame} view={view} />, { ...options, status });
 }
 
 function refusalOf({ flow: { problem } }: StepPageRequest): keyof typeof refusals | undefined {
@@ -66,17 +70,20 @@ function Refusal(props: {
 }
 
 interface NewcomerView {
+  readonly form: StepForm;
+  readonly client: (ClientPages & { readonly name: string; readonly logoUri: string | undefined }) | undefined;
+  readonly name: string | undefined;
+  readonly address: string;
   readonly note: Child;
   readonly isInvalid: boolean;
   readonly isNameInvalid: boolean;
 }
 
-async function newcomerPage(at: StepPageRequest, frame: AuthPageFrame, { note, ...view }: NewcomerView) {
-  const { context, isolate, authorization, form, flow } = at;
+/** The page for a name and an address. */
+export function NewcomerPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: NewcomerView }) {
   const { t } = frame;
-  const client = authorization && (await describeClient(context, isolate, authorization.client));
-  const newcomer = newcomerOf(flow);
-  const address = flow.typed ?? newcomer?.address.address ?? authorization?.request.loginHint ?? "";
+  const { form, client, note } = view;
+  const intro = ownText(frame.branding, "sign_up_intro", t.language);
   return (
     <Layout {...frame} title={t("signUp.title")} formId="newcomer">
       <div class="head">
@@ -85,16 +92,13 @@ async function newcomerPage(at: StepPageRequest, frame: AuthPageFrame, { note, .
         <p class="muted">
           {client ? t("signUp.to", { client: client.name }) : t("signUp.toProvider", { provider: frame.branding.name })}
         </p>
+        {intro && <p id="intro">{intro}</p>}
       </div>
       {note}
       <form method="post" action={form.action} id="newcomer">
         <HiddenFields fields={form.fields} />
-        <NameField
-          label={t("signUp.name")}
-          name={flow.marks.typedName ?? newcomer?.name}
-          isInvalid={view.isNameInvalid}
-        />
-        <AddressField label={t("signUp.address")} address={address} isInvalid={view.isInvalid} />
+        <NameField label={t("signUp.name")} name={view.name} isInvalid={view.isNameInvalid} />
+        <AddressField label={t("signUp.address")} address={view.address} isInvalid={view.isInvalid} />
         <div class="actions">
           <button type="submit" id="sign-up">
             {t("signUp.submit")}

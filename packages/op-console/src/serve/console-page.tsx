@@ -30,7 +30,7 @@ const links: readonly Link[] = [
   { href: "/console/audit", text: "nav.audit", scope: "admin:audit" },
   { href: "/console/refusals", text: "nav.refusals", scope: "admin:audit" },
   { href: "/console/settings", text: "nav.settings", scope: "admin:shards" },
-  { href: "/console/branding", text: "nav.branding" },
+  { href: "/console/branding", text: "nav.branding", scope: "admin:clients" },
 ];
 
 interface Props {
@@ -40,12 +40,11 @@ interface Props {
   /** The page's own path. */
   readonly path: string;
   readonly title: string;
-  readonly styleSheet?: string | undefined;
   readonly children?: Child;
 }
 
 /** **The layout of the console**: the pages that the person's scopes allow, above the one that is open. */
-export function ConsolePage({ frame, session, signOutToken, path, title, styleSheet, children }: Props) {
+export function ConsolePage({ frame, session, signOutToken, path, title, children }: Props) {
   const { t } = frame;
   const allowed = links.filter(({ scope }) => mayUse(session, scope));
   const isCurrent = ({ href, also = [] }: Link) =>
@@ -60,7 +59,7 @@ export function ConsolePage({ frame, session, signOutToken, path, title, styleSh
     </nav>
   );
   return (
-    <Layout {...frame} title={title} nav={nav} wide="full" {...(styleSheet === undefined ? {} : { styleSheet })}>
+    <Layout {...frame} title={title} nav={nav} wide="full">
       {children}
       <form method="post" action="/console/sign-out" class="links">
         <span class="muted small">{t("console.as", { name: session.name })}</span>

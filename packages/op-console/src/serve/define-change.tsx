@@ -32,7 +32,9 @@ export interface ChangeSpec<Changed extends Found> {
   readonly fields?: readonly Field[];
   /** Those of this record, if records differ. */
   fieldsOf?(found: Changed, at: PageCall): readonly Field[];
-  /** More that the page of the confirmation says of the values. */
+  /** What the confirmation says of the values is in frames of this origin. */
+  readonly hasFrames?: true;
+  /** More that the page of the confirmation says of the values. It may refuse them. */
   readonly warning?: { show(at: PageCall, before: Values, after: Values): Promise<Child> };
   find(at: PageCall): Promise<Changed>;
   request(at: PageCall, values: Values, found: Changed): Omit<ApiRequest, "ifMatch">;
@@ -83,9 +85,13 @@ export function defineChange<Changed extends Found = Found>(given: ChangeSpec<Ch
           return formPage(spec, at, seen, values, { text: "change.notJson", reasons });
         }
         const isSame = changedFields(spec.fields, found.values ?? {}, values).length === 0;
-        return isSame
-          ? formPage(spec, at, found, values, { text: "change.nothing" })
-          : confirmation(spec, at, seen, values);
+        if (isSame) return formPage(spec, at, found, values, { text: "change.nothing" });
+        try {
+          return await confirmation(spec, at, seen, values);
+        } catch (error) {
+          if (!(error instanceof ChangeRefused)) throw error;
+          return formPage(spec, at, seen, values, { text: "change.refused", refusal: error });
+        }
       }
       return execute(spec, at, seen, values);
     },
@@ -225,7 +231,8 @@ async function confirmation<Changed extends Found>(
       </form>
     </>
   );
-  return respondView(at, { title, children }, { status: statusOf(problem) });
+  const frames = spec.hasFrames ? [at.context.settings.issuer] : [];
+  return respondView(at, { title, children }, { status: statusOf(problem), frames });
 }
 
 /** JSON is shown as it will be, with its lines. */

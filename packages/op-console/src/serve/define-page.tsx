@@ -30,25 +30,18 @@ export async function pageCall(at: SignedIn): Promise<PageCall> {
   return { ...at, frame, t: frame.t, form, token: (path = at.path) => tokenFor(at, path) };
 }
 
-/** In place of those of the deployment. */
-interface Look {
-  readonly styleSheet?: string;
-  readonly logoUrl?: string;
-}
-
 /** The page of a view, as strict as those of sign-in, and without a script of its own. */
 export async function respondView(
   at: PageCall,
   { title, children }: View,
-  { styleSheet, logoUrl, ...options }: PageOptions & Look = {},
+  options: PageOptions = {},
 ): Promise<Response> {
-  const { session, path } = at;
-  const frame = logoUrl === undefined ? at.frame : { ...at.frame, branding: { ...at.frame.branding, logoUrl } };
+  const { session, path, frame } = at;
   const signOutToken = await at.token(signOutPath);
-  return respondPage(
-    <ConsolePage {...{ frame, session, path, title, signOutToken, styleSheet }}>{children}</ConsolePage>,
-    { foreignImages: false, ...options },
-  );
+  return respondPage(<ConsolePage {...{ frame, session, path, title, signOutToken }}>{children}</ConsolePage>, {
+    foreignImages: false,
+    ...options,
+  });
 }
 
 interface PageSpec {
@@ -57,7 +50,7 @@ interface PageSpec {
   readonly operations: readonly string[];
   /** The page has a form that is posted to it, and changes nothing. */
   readonly isPosted?: true;
-  show(at: PageCall): Promise<View & Look>;
+  show(at: PageCall): Promise<View>;
 }
 
 /** **A page that shows something.** */
@@ -70,8 +63,7 @@ export function definePage(spec: PageSpec): ConsoleRoute {
     accepts: isPosted ? ["GET", "POST"] : ["GET"],
     async respond(at) {
       const call = await pageCall(at);
-      const { title, children, ...look } = await show(call);
-      return respondView(call, { title, children }, look);
+      return respondView(call, await show(call));
     },
   };
 }

@@ -45,6 +45,14 @@ export const exampleBodies: Readonly<Record<string, unknown>> = {
   },
   updateUpstream: { status: "disabled" },
   replaceDocumentHost: { policy: "allow" },
+  replaceBranding: {
+    brand_color: "#8a1253",
+    corner_radius: 4,
+    font: "serif",
+    texts: {
+      sign_in_intro: { en: "With the account of your library card.", de: "Mit dem Konto Ihres Bibliotheksausweises." },
+    },
+  },
   createAttribute: {
     attribute: "cost_centre",
     type: "string",
@@ -92,6 +100,7 @@ export const exampleParameters: Readonly<Record<string, string>> = {
   issuer_id: "github",
   upstream_id: "corp",
   host: "*.example.com",
+  branding_id: "current",
   attribute: "cost_centre",
   sub: "u1cLmU5bGqTzqyG9bqk8Xyg",
   identity_id: "dGhlIGlkZW50aXR5IGlkLg",

@@ -3,6 +3,7 @@ import type { CodeMailKind } from "@edge-op/pages/mail/codes";
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { isNumber, isText, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
+import { type BrandingRecord, readBrandingRecord } from "@edge-op/shared/config/branding-record";
 import type { CodeMail, PreparedNotice } from "@edge-op/shared/mail/mail-sender-rpc";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
@@ -18,7 +19,8 @@ export type WaitingCode = Pick<CodeMail, "purpose" | "to" | "code" | "atMs" | "s
 /** A mail that waits for its recipients. */
 type WaitingMail = PersonMail | WaitingCode;
 
-export type AddressedMail = AccountMail & { readonly to: string };
+/** `branding`: the record in force when its recipients were looked up; the settings without one. */
+export type AddressedMail = AccountMail & { readonly to: string; readonly branding?: BrandingRecord | undefined };
 
 const isPersonMail = objectOf<PersonMail>({
   type: isText,
@@ -99,12 +101,29 @@ export function decideRecipient(
   }
 }
 
+/** The branding in force: it is read with what a mail reads anyway. */
+export const selectBranding = "(SELECT document FROM branding WHERE id = 'current') AS branding";
+
+/** Its logos as data are left out: programs for mail do not show them. */
+export function readMailBranding(document: string | null | undefined): BrandingRecord | undefined {
+  if (!document) return undefined;
+  const entries = Object.entries(readBrandingRecord(document));
+  return Object.fromEntries(entries.filter(([, value]) => !(typeof value === "string" && value.startsWith("data:"))));
+}
+
 interface HolderRow {
-  readonly sub: string;
+  readonly branding: string | null;
+  readonly sub: string | null;
   readonly address: string;
   readonly status: string;
   readonly zoneinfo: string | null;
   readonly held_until_ms: number | null;
+}
+
+interface FoundHolder {
+  /** `undefined`: nobody. */
+  readonly holder: AddressHolder | undefined;
+  readonly branding: BrandingRecord | undefined;
 }
 
 /** Cost: 1 D1 call. `no response` if D1 does not respond. */
@@ -112,20 +131,24 @@ export async function findHolder(
   database: D1Database,
   { to: { key } }: Pick<WaitingCode, "to">,
   atMs: number,
-): Promise<AddressHolder | "nobody" | "no response"> {
+): Promise<FoundHolder | "no response"> {
   const select = peopleOf(database)
     .prepare(
-      `SELECT a.sub, coalesce(a.address, a.address_key) AS address, a.held_until_ms, u.status, u.claims ->> 'zoneinfo' AS zoneinfo FROM user_addresses a JOIN users u ON u.sub = a.sub
-         WHERE a.address_key = ?1 AND coalesce(a.held_until_ms, ?2 + 1) > ?2`,
+      `SELECT ${selectBranding}, h.* FROM (SELECT 1) LEFT JOIN (
+         SELECT a.sub, coalesce(a.address, a.address_key) AS address, a.held_until_ms, u.status, u.claims ->> 'zoneinfo' AS zoneinfo
+           FROM user_addresses a JOIN users u ON u.sub = a.sub
+           WHERE a.address_key = ?1 AND coalesce(a.held_until_ms, ?2 + 1) > ?2) AS h`,
     )
     .bind(key, atMs);
   try {
     const row = await queryDatabase(() => select.first<HolderRow>());
-    if (row === null) return "nobody";
+    const branding = readMailBranding(row?.branding);
+    if (row === null || row.sub === null) return { holder: undefined, branding };
     const { sub, address, status, zoneinfo, held_until_ms: heldUntilMs } = row;
+    const isHeld = heldUntilMs !== null;
     return {
-      ...{ sub, address, isActive: status === "active", isHeld: heldUntilMs !== null },
-      zoneinfo: zoneinfo ?? undefined,
+      holder: { sub, address, isActive: status === "active", isHeld, zoneinfo: zoneinfo ?? undefined },
+      branding,
     };
   } catch (error) {
     if (!(error instanceof UnavailableError)) throw error;

@@ -1,4 +1,4 @@
-import { type Branding, readBranding } from "@edge-op/pages/branding";
+import { brandingWith, readBranding } from "@edge-op/pages/branding";
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
 import {
   type AddressFailure,
@@ -160,17 +160,17 @@ export class MailSender
 
   async #lookUpHolder(row: MailRow, mail: WaitingCode): Promise<WaitOrDrop | undefined> {
     const found = await findHolder(this.env.DB, mail, nowMs());
-    const recipient =
-      found === "no response" ? undefined : decideRecipient(mail, found === "nobody" ? undefined : found);
+    const { holder, branding } = found === "no response" ? {} : found;
+    const recipient = found === "no response" ? undefined : decideRecipient(mail, holder);
     const addresses = recipient === undefined ? [] : [recipient.to];
     const known = found === "no response" ? undefined : { isCommitted: true, addresses };
     const step = this.#machine.afterLookUp(row, true, known, nowMs());
     if (step.kind !== "expand" || recipient === undefined) return step.kind === "expand" ? undefined : step;
     const { locale, atMs, code, asker } = mail;
     const { to, kind } = recipient;
-    const zoneinfo = typeof found === "object" ? found.zoneinfo : undefined;
+    const zoneinfo = holder?.zoneinfo;
     const sent = kind === "address-in-use" ? undefined : code;
-    return this.#address(row, [{ ...{ to, kind, locale, zoneinfo, atMs, asker }, code: sent }]);
+    return this.#address(row, [{ ...{ to, kind, locale, zoneinfo, atMs, asker, branding }, code: sent }]);
   }
 
   async #lookUpPerson(row: MailRow, mail: PersonMail): Promise<WaitOrDrop | undefined> {
@@ -186,7 +186,13 @@ export class MailSender
     const addressed = step.addresses.map((to) => {
       const undoPath = (undo?.address ?? to) === to ? undo?.path : undefined;
       const facts = { kind, atMs, asker, isByAdministrator, undoPath };
-      return { to, locale: found?.locale ?? mail.locale, zoneinfo: found?.zoneinfo, ...facts };
+      return {
+        to,
+        locale: found?.locale ?? mail.locale,
+        zoneinfo: found?.zoneinfo,
+        branding: found?.branding,
+        ...facts,
+      };
     });
     return this.#address(row, addressed);
   }
@@ -221,7 +227,7 @@ export class MailSender
     if (room?.kind === "refused") return { kind: "wait", dueMs: nowMs() + room.retryAfterMs, tries: 0 };
     const settings = readSettings(this.env);
     const { deletionGraceDays } = settings;
-    const branding: Branding = readBranding(this.env);
+    const branding = brandingWith(readBranding(this.env), mail.branding);
     // With its texts it is as large as this class, and few starts of an isolate send a mail.
     const { renderAccountMail } = await import("@edge-op/pages/mail/account-mails");
     const result = await sendMail(this.env, settings, {

@@ -1,4 +1,5 @@
 import { noticeKinds } from "@edge-op/shared/mail/mail-sender-rpc";
+import { ownText } from "../branding.ts";
 import { chooseLanguage } from "../languages.ts";
 import { type CodeData, describeCode } from "./codes.ts";
 import type { MailFrame } from "./mail-parts.ts";
@@ -16,7 +17,8 @@ export async function renderAccountMail(mail: AccountMail, frame: MailFrame): Pr
   const content = isNotice(mail) ? describeNotice(mail, t, frame) : describeCode(mail, t, frame);
   const { supportUrl } = frame.branding;
   const help = supportUrl && { text: t("mail.help"), url: supportUrl };
-  return renderMail(content, { help: help || undefined }, language, frame);
+  const own = ownText(frame.branding, "mail_footer", language);
+  return renderMail(content, { own, help: help || undefined }, language, frame);
 }
 
 function isNotice(mail: AccountMail): mail is NoticeData {

@@ -1,10 +1,11 @@
 import { brandColors } from "../brand-colors.ts";
 import { describeLanguage, type Language } from "../languages.ts";
+import { fontStacks } from "../look.ts";
 import type { MailBlock, MailContent, MailEnd, MailFrame } from "./mail-parts.ts";
 
-type Colors = ReturnType<typeof brandColors>;
+/** Corners are those of buttons, in pixels. */
+type Colors = ReturnType<typeof brandColors> & { readonly radius: number };
 
-const font = "font-family:system-ui,-apple-system,'Segoe UI',Roboto,sans-serif";
 const table = 'role="presentation" border="0" cellpadding="0" cellspacing="0"';
 
 /**
@@ -15,9 +16,12 @@ const table = 'role="presentation" border="0" cellpadding="0" cellspacing="0"';
 export function mailPage(content: MailContent, end: MailEnd, language: Language, frame: MailFrame): string {
   const { branding, issuer } = frame;
   const { subject, heading = subject, blocks } = content;
-  const light = brandColors(branding.brandColor, branding.background, "light");
-  const dark = brandColors(branding.brandColorDark, branding.backgroundDark, "dark");
+  const radius = branding.cornerRadius;
+  const light = { ...brandColors(branding.brandColor, branding.background, "light"), radius };
+  const dark = { ...brandColors(branding.brandColorDark, branding.backgroundDark, "dark"), radius };
+  const font = `font-family:${fontStacks[branding.font].replaceAll('"', "'")}`;
   const locale = `lang="${language}" dir="${describeLanguage(language).direction}"`;
+  const own = end.own && `<br>${escapeHtml(end.own)}`;
   const help = end.help && `<br>${anchor(end.help, `class="below" style="color:${light.onGround}"`)}`;
   return `<!doctype html>
 <html ${locale}>
@@ -40,11 +44,11 @@ ${darkStyles(dark)}
 <tr><td align="center" style="padding:24px 16px">
 <table ${table} width="560" style="width:100%;max-width:560px;${font};font-size:16px;line-height:1.5;color:${light.text}">
 <tr><td class="below" style="padding:0 0 16px;font-weight:600;color:${light.onGround}">${mark(branding, light)}<span style="vertical-align:middle">${escapeHtml(branding.name)}</span></td></tr>
-<tr><td class="card" bgcolor="${light.card}" style="padding:32px 32px 16px;background:${light.card};border:1px solid ${light.line};border-radius:14px;overflow-wrap:anywhere">
+<tr><td class="card" bgcolor="${light.card}" style="padding:32px 32px 16px;background:${light.card};border:1px solid ${light.line};border-radius:${Math.round(radius * 1.4)}px;overflow-wrap:anywhere">
 <h1 style="margin:0 0 16px;font-size:22px;line-height:1.3">${escapeHtml(heading)}</h1>
 ${blocks.map((block) => asHtml(block, light)).join("\n")}
 </td></tr>
-<tr><td class="below" style="padding:16px 0 0;font-size:14px;color:${light.onGround}">${escapeHtml(branding.name)}<br>${escapeHtml(issuer)}${help ?? ""}</td></tr>
+<tr><td class="below" style="padding:16px 0 0;font-size:14px;color:${light.onGround}">${escapeHtml(branding.name)}<br>${escapeHtml(issuer)}${own ?? ""}${help ?? ""}</td></tr>
 </table>
 </td></tr>
 </table>
@@ -61,18 +65,25 @@ function darkStyles(dark: Colors): string {
     `.name { color: ${dark.muted} !important; }`,
     `.code { border-color: ${dark.line} !important; }`,
     `.link { color: ${dark.brandText} !important; }`,
+    ".on-light { display: none !important; }",
+    ".on-dark { display: inline !important; }",
     `.fill { background: ${dark.brand} !important; border-color: ${dark.edge} !important; color: ${dark.onBrand} !important; }`,
   ].join("\n");
 }
 
 /** Programs for mail show no `data:` image. Without a logo: the initial, as pages show it for clients. */
-function mark({ logoUrl, name }: MailFrame["branding"], colors: Colors): string {
+function mark({ logoUrl, logoUrlDark: dark = logoUrl, name }: MailFrame["branding"], colors: Colors): string {
+  const rounded = `border-radius:${Math.min(8, Math.round(colors.radius * 0.8))}px`;
   if (logoUrl?.startsWith("https:") === true) {
-    const style = "height:32px;max-width:224px;vertical-align:middle;border-radius:8px;margin-inline-end:10px";
-    return `<img src="${escapeHtml(logoUrl)}" alt="" height="32" style="${style}">`;
+    const style = `height:32px;max-width:224px;vertical-align:middle;${rounded};margin-inline-end:10px`;
+    const image = (url: string, attributes: string) =>
+      `<img src="${escapeHtml(url)}" alt="" height="32" ${attributes}">`;
+    if (dark === logoUrl || dark?.startsWith("https:") !== true) return image(logoUrl, `style="${style}`);
+    // A program without the media query shows the first one alone.
+    const other = image(dark, `class="on-dark" style="display:none;mso-hide:all;${style}`);
+    return image(logoUrl, `class="on-light" style="${style}`) + other;
   }
-  const box =
-    "display:inline-block;width:32px;line-height:32px;border-radius:8px;text-align:center;vertical-align:middle";
+  const box = `display:inline-block;width:32px;line-height:32px;${rounded};text-align:center;vertical-align:middle`;
   const style = `${box};margin-inline-end:10px;background:${colors.brand};color:${colors.onBrand}`;
   return `<span class="fill" aria-hidden="true" style="${style}">${escapeHtml([...name][0]?.toUpperCase() ?? "")}</span>`;
 }
@@ -84,16 +95,18 @@ function asHtml(block: MailBlock, colors: Colors): string {
     case "facts":
       return `<table border="0" cellpadding="0" cellspacing="0" style="margin:0 0 16px">${block.facts.map((fact) => asRow(fact, colors)).join("")}</table>`;
     case "code": {
-      const style = `margin:0 0 16px;padding:12px;border:1px solid ${colors.line};border-radius:10px;text-align:center`;
+      const box = `border:1px solid ${colors.line};border-radius:${colors.radius}px`;
+      const style = `margin:0 0 16px;padding:12px;${box};text-align:center`;
       const digits = "font-size:28px;font-weight:600;letter-spacing:2px";
       return `<p class="code" dir="ltr" style="${style};${digits}">${escapeHtml(block.text)}</p>`;
     }
     case "button": {
-      const style = `display:inline-block;padding:12px 20px;border:1px solid ${colors.edge};border-radius:10px;text-align:center`;
+      const rounded = `border-radius:${colors.radius}px`;
+      const style = `display:inline-block;padding:12px 20px;border:1px solid ${colors.edge};${rounded};text-align:center`;
       const words = `color:${colors.onBrand};font-weight:600;text-decoration:none`;
       const link = anchor(block, `class="fill" style="${style};background:${colors.brand};${words}"`);
       // Outlook draws the cell and not the padding of the link.
-      return `<table ${table} style="margin:0 0 16px"><tr><td class="fill" bgcolor="${colors.brand}" style="border-radius:10px;background:${colors.brand}">${link}</td></tr></table>`;
+      return `<table ${table} style="margin:0 0 16px"><tr><td class="fill" bgcolor="${colors.brand}" style="${rounded};background:${colors.brand}">${link}</td></tr></table>`;
     }
     case "link":
       return `<p style="margin:0 0 16px">${anchor(block, `class="link" style="color:${colors.brandText};font-weight:600"`)}</p>`;

@@ -16,15 +16,14 @@ export interface MailContent {
 
 export interface MailFrame {
   readonly issuer: string;
-  readonly branding: Pick<
-    Branding,
-    "name" | "logoUrl" | "brandColor" | "brandColorDark" | "background" | "backgroundDark" | "supportUrl"
-  >;
+  readonly branding: Branding;
   /** `DELETION_GRACE_DAYS`. */
   readonly deletionGraceDays: number;
 }
 
 /** What stands below each mail. */
 export interface MailEnd {
+  /** The deployment's own text. */
+  readonly own: string | undefined;
   readonly help: { readonly text: string; readonly url: string } | undefined;
 }

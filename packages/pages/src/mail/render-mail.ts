@@ -11,7 +11,8 @@ export interface RenderedMail {
 /** **Renders a mail as text and as HTML**, with the same content. */
 export function renderMail(content: MailContent, end: MailEnd, language: Language, frame: MailFrame): RenderedMail {
   const { branding, issuer } = frame;
-  const signed = [...content.blocks.map(asText), `${branding.name}\n${issuer}`];
+  const below = [branding.name, issuer, ...(end.own === undefined ? [] : [end.own])];
+  const signed = [...content.blocks.map(asText), below.join("\n")];
   return {
     subject: oneLine(content.subject),
     text: `${[...signed, ...(end.help === undefined ? [] : [asText({ kind: "link", ...end.help })])].join("\n\n")}\n`,

@@ -119,3 +119,22 @@ export async function readInvitationToken(env: MasterKeyBindings, token: string)
 function textOf(id: string): string {
   return `invitation\n${id}`;
 }
+
+const preview = "preview of a branding";
+const previewMs = 3_600_000;
+
+/** **The token of a preview**, sealed: it shows one version of the draft of a branding for an hour. */
+export function previewToken(env: MasterKeyBindings, version: number, atMs: number): Promise<string> {
+  return sealText(env, "flow-seal", JSON.stringify([version, atMs + previewMs]), { bound: preview });
+}
+
+/** The version; `undefined` for text that this provider did not make, and for a token that has ended. */
+export async function openPreviewToken(
+  env: MasterKeyBindings,
+  token: string,
+  atMs: number,
+): Promise<number | undefined> {
+  const text = await openSealed(env, "flow-seal", token, preview);
+  const [version, untilMs = 0] = text === undefined ? [] : (JSON.parse(text) as readonly number[]);
+  return untilMs > atMs ? version : undefined;
+}

@@ -189,6 +189,11 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings, S
     return (await this.#load(context, id)).value;
   }
 
+  /** A copy in memory, as {@link find} would return it without a call. */
+  peek(context: RequestContext<Env>, id: string): Value | undefined {
+    return this.#held(this.#memory, id, context.arrivedAtMs)?.value;
+  }
+
   /** Whether {@link find} would cost no call. */
   isHeld(context: RequestContext<Env>, id: string): boolean {
     if (!idPattern.test(id)) return true;

@@ -8,6 +8,7 @@ import {
   type Stored,
 } from "@edge-op/protocol/encoding/stored-json";
 import type * as z from "zod";
+import { type BrandingRecord, readBrandingRecord } from "../config/branding-record.ts";
 import { everyId, type StoredKind } from "../storage/record-kinds.ts";
 import type { upstreamDocumentSchema } from "./upstream-schema.ts";
 
@@ -23,8 +24,11 @@ export interface Upstream {
   readonly secret: string | null;
 }
 
+/** What pages show that administrators have decided: one copy, which every page of a sign-in reads. */
 export interface UpstreamList {
   readonly upstreams: readonly Upstream[];
+  /** `null`: the settings. Absent from a copy that the previous release has written. */
+  readonly branding?: BrandingRecord | null;
 }
 
 /** Maximum number of records, which form one copy. The admin API enforces it. */
@@ -63,14 +67,29 @@ interface UpstreamRow {
   readonly secret: string | null;
 }
 
-/** All upstream providers: one record. */
+interface BrandingRow {
+  readonly upstream_id: null;
+  readonly document: string;
+}
+
+/** All upstream providers, and the branding in force: one record. */
 export const storedUpstreams: StoredKind<UpstreamList> = {
   kind: "upstreams",
   ttlSeconds: 3600,
   query: {
     statement: (database) =>
-      database.prepare("SELECT upstream_id, status, document, secret FROM upstreams ORDER BY upstream_id"),
-    read: (rows) => ({ upstreams: (rows as readonly UpstreamRow[]).map(readUpstream) }),
+      database.prepare(
+        `SELECT upstream_id, status, document, secret FROM upstreams
+         UNION ALL SELECT NULL, NULL, document, NULL FROM branding WHERE id = 'current' ORDER BY 1`,
+      ),
+    read(rows) {
+      const found = rows as readonly (UpstreamRow | BrandingRow)[];
+      const branding = found.find((row) => row.upstream_id === null);
+      return {
+        upstreams: found.flatMap((row) => (row.upstream_id === null ? [] : [readUpstream(row)])),
+        branding: branding === undefined ? null : readBrandingRecord(branding.document),
+      };
+    },
   },
 };
 
