@@ -62,9 +62,9 @@ export async function prepareSession(
 
 /**
  * **Opens a prepared session for this browser**, and lists it in D1. Another person's session ends first, and its clients are notified. A session
- * that a change of its user has ended meanwhile ends before the browser gets its cookie (ADR 16). If the session to be replaced has ended, the
- * sign-in is still valid: it gets a session of its own, without a client; so does one whose client's consent was withdrawn meanwhile. Cost: 1 object
- * call and 1 D1 call, in parallel; those of endings.ts where a session ends.
+ * that a change of its user or its upstream provider has ended meanwhile ends before the browser gets its cookie (ADR 16). If the session to be
+ * replaced has ended, the sign-in is still valid: it gets a session of its own, without a client; so does one whose client's consent was withdrawn
+ * meanwhile. Cost: 1 object call and 1 D1 call, in parallel; those of endings.ts where a session ends.
  */
 export async function openSession(
   at: PageRequest,
@@ -132,7 +132,11 @@ function openAndList(
       throw error;
     }
   };
-  return Promise.all([open(), saveUserSession(context.env.DB, sub, listed, version, options.listed)]);
+  const statements = prepared.session.proofs.flatMap(({ upstream }) => upstream ?? []);
+  return Promise.all([
+    open(),
+    saveUserSession(context.env.DB, sub, listed, version, { ...options.listed, statements }),
+  ]);
 }
 
 /** A session that was not opened is not listed, unless its `sid` is that of the session that it should have replaced. */

@@ -42,11 +42,14 @@ const endedInvitations = `DELETE FROM invitations WHERE id IN
 const endedPasswords = `DELETE FROM user_passwords WHERE sub IN
    (SELECT sub FROM user_passwords WHERE temporary_until_ms <= ?1 ORDER BY temporary_until_ms LIMIT ?2)`;
 
+const endedMessages = `DELETE FROM upstream_endings WHERE seq IN
+   (SELECT seq FROM upstream_endings WHERE until_ms <= ?1 ORDER BY until_ms LIMIT ?2)`;
+
 /**
- * **Deletes rows of D1 that have ended**: old changes of the log, cut-offs, replaced addresses, invitations, temporary passwords, sessions and
- * offline grants of users who do not return. By alarm, once a day, in bounded batches; `sweepOthers` is part of each batch, and returns true once it
- * is complete. Makes the words by which users are found whom the previous release has
- * written. Cost: 1 D1 call for each batch, 2 if words were missing.
+ * **Deletes rows of D1 that have ended**: old changes of the log, cut-offs, replaced addresses, invitations, temporary passwords, messages of
+ * upstream providers, sessions and offline grants of users who do not return. By alarm, once a day, in bounded batches; `sweepOthers` is part of each
+ * batch, and returns true once it is complete. Makes the words by which users are found whom the previous release has written. Cost: 1 D1 call for
+ * each batch, 2 if words were missing.
  */
 export async function sweepDatabase(
   ledger: UnfinishedWork,
@@ -70,6 +73,7 @@ export async function sweepDatabase(
     peopleOf(database).prepare(endedAddresses).bind(atMs, rows),
     database.prepare(endedInvitations).bind(atMs, rows),
     peopleOf(database).prepare(endedPasswords).bind(atMs, rows),
+    peopleOf(database).prepare(endedMessages).bind(atMs, rows),
   ];
   const part = [
     peopleOf(database)
