@@ -300,6 +300,7 @@ describe("changes", () => {
     for (const foreign of ["tenants", "issuer", "client_secret", "token_endpoint_auth_method"])
       expect(fieldsOfApple).not.toContain(foreign);
     expect(await main()).toContain(`${fixtures.provider.issuer}/upstream/apple/callback`);
+    expect(await main()).not.toContain("backchannel-logout");
     await open(page, "/console/upstreams/new");
     await page.click('a[href="/console/upstreams/new/oidc"]');
     await page.fill("#field-name", "Partner");
@@ -307,8 +308,11 @@ describe("changes", () => {
     await page.fill("#field-issuer", "https://login.partner.example");
     await page.fill("#field-client_id", "op");
     await page.fill("#field-client_secret", "a-secret-of-theirs");
+    await page.check("#field-backchannel_logout");
+    await see(page, "console-upstream-new");
     await page.click("#continue");
     expect(await main()).not.toContain("a-secret-of-theirs");
+    expect(await main()).toContain(`${fixtures.provider.issuer}/upstream/partner/backchannel-logout`);
     expect(await main()).toContain(`${fixtures.provider.issuer}/upstream/partner/callback`);
     await confirm();
     await open(page, "/console/upstreams/partner/edit");
@@ -316,8 +320,11 @@ describe("changes", () => {
     await page.fill("#field-claims", "nickname: alias");
     await page.click("#continue");
     await confirm();
-    const upstream = { claims: { nickname: "alias" }, has_secret: true };
+    const upstream = { claims: { nickname: "alias" }, has_secret: true, backchannel_logout: true };
     expect((await fixtures.admin.call("GET", "/upstreams/partner")).body).toMatchObject(upstream);
+    await open(page, "/console/upstreams/partner");
+    await see(page, "console-upstream");
+    expect(await main()).toContain(`${fixtures.provider.issuer}/upstream/partner/backchannel-logout`);
     await open(page, "/console/attributes/new");
     await page.fill("#field-attribute", "cost_centre");
     await page.fill("#field-title", "Cost centre");

@@ -41,13 +41,15 @@ beforeAll(async () => {
   });
   fixtures = new ProviderFixtures(provider);
   application = await Application.register(fixtures, {}, { scope });
-  peer = await startNodeOidcProvider(`${provider.issuer}/upstream/peer/callback`);
+  const atPeer = `${provider.issuer}/upstream/peer`;
+  peer = await startNodeOidcProvider(`${atPeer}/callback`, { logoutUri: `${atPeer}/backchannel-logout` });
   const there = await twin.client({
     ...{ grant_types: ["authorization_code"], response_types: ["code"], scope },
     redirect_uris: [`${provider.issuer}/upstream/twin/callback`],
   });
   await addUpstream("twin", twin.issuer, there);
   await addUpstream("peer", peer.issuer, peer.client);
+  await fixtures.admin.require("PATCH", "/upstreams/peer", { backchannel_logout: true });
 });
 
 afterAll(async () => {
@@ -60,6 +62,8 @@ interface Visitor {
   readonly email: string;
   /** From the redirect to that provider to its redirect back. */
   visit(url: URL): Promise<URL>;
+  /** Signs out there; the other provider has then received the responses to its logout tokens. */
+  signOut?(): Promise<string>;
 }
 
 const newEmail = () => `pat-${randomUUID()}@${domain}`;
@@ -83,7 +87,14 @@ const newVisitor: Readonly<Record<string, () => Promise<Visitor>>> = {
       if (reached.kind === "page") throw new Error(`a page of the other provider: ${textOf(reached.html)}`);
       return reached.url;
     };
-    return { email, visit };
+    const signOut = async () => {
+      const { html } = await browser.openPage("/session/end");
+      const [, xsrf = ""] = /name="xsrf" value="([^"]+)"/.exec(html) ?? [];
+      const body = new URLSearchParams({ xsrf, logout: "yes" });
+      const done = await browser.open("/session/end/confirm", { method: "POST", body });
+      return done.kind === "page" ? textOf(done.html) : done.url.href;
+    };
+    return { email, visit, signOut };
   },
 };
 
@@ -104,6 +115,22 @@ async function signIn(id: string, visitor: Visitor): Promise<Tokens> {
   const response = await application.redeem({ authorizationResponse: url.searchParams });
   return application.readTokens(response, start.searchParams.get("nonce") ?? undefined);
 }
+
+describe("OpenID Connect Back-Channel Logout 1.0, from node-oidc-provider", () => {
+  const userInfo = async ({ accessToken }: Tokens) =>
+    (await fetch(`${provider.issuer}/userinfo`, { headers: { authorization: `Bearer ${accessToken}` } })).status;
+
+  test("§2.7: who signs out there is signed out here, tokens and refresh tokens included; somebody else is not", async () => {
+    const [visitor, other] = [await newVisitor["peer"]!(), await newVisitor["peer"]!()];
+    const [tokens, others] = [await signIn("peer", visitor), await signIn("peer", other)];
+    expect([await userInfo(tokens), await userInfo(others)]).toEqual([200, 200]);
+    expect(await visitor.signOut!()).toMatch(/signed? ?out|success/i);
+    expect([await userInfo(tokens), await userInfo(others)]).toEqual([401, 200]);
+    expect((await application.refresh(tokens.refreshToken)).body["error"]).toBe("invalid_grant");
+    expect((await application.refresh(others.refreshToken)).status).toBe(200);
+    expect(await userInfo(await signIn("peer", visitor))).toBe(200);
+  });
+});
 
 const formTokenOf = (html: string) => /name="form_token" value="([^"]+)"/.exec(html)?.[1] ?? "";
 

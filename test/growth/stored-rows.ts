@@ -378,6 +378,23 @@ const database: readonly StoredRows[] = [
     text: { sid, sub, device: 20, city: 10, country: 2 },
   },
   {
+    table: "upstream_sessions",
+    where: "D1",
+    // Written by: a sign-in at an upstream provider that may end sessions.
+    perDay: 0.1 * signIns,
+    life: 15,
+    rows: 0.3 * signIns,
+    text: { sid, session_key: 22, subject_key: 22 },
+  },
+  {
+    table: "upstream_endings",
+    where: "D1",
+    // Written by: a logout token of an upstream provider.
+    perDay: 0.3 * signOuts,
+    life: 1.1,
+    text: { name: 22 },
+  },
+  {
     table: "held_records",
     where: "D1",
     // Written by: a restoration of D1.

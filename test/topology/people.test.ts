@@ -7,7 +7,12 @@ import { globSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { personalTables } from "../../packages/shared/src/users/personal-data.ts";
 
-const people = [...personalTables.map(({ table }) => table), "ending_sessions"];
+const people = [
+  ...personalTables.map(({ table }) => table),
+  "ending_sessions",
+  "upstream_sessions",
+  "upstream_endings",
+];
 const rows = String.raw`\b(?:FROM|INTO|UPDATE|JOIN)\s+`;
 const named = new RegExp(`${rows}(\\w+)`, "g");
 

@@ -7,7 +7,12 @@ import { globSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { personalTables } from "../../packages/shared/src/users/personal-data.ts";
 
-const people = [...personalTables.map(({ table }) => table), "ending_sessions"];
+const people = [
+  ...personalTables.map(({ table }) => table),
+  "ending_sessions",
+  "upstream_sessions",
+  "upstream_endings",
+];
 
 const guarded = "guards of write-as.ts: what the request rests on is in force, and what it read is unchanged";
 const administrator = "the version of the record that an administrator changes (VersionedTable), or its existence";
@@ -97,6 +102,7 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "DELETE user_grants": passed,
     "DELETE user_passwords": passed,
     "DELETE user_sessions": passed,
+    "DELETE upstream_endings": passed,
   },
   "op-state/src/sweeps/sweep-leaving-users.ts": { "DELETE users": passed },
   "op-state/src/sessions/session-store.ts": { "DELETE user_sessions": end },
@@ -136,6 +142,10 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "shared/src/users/user-addresses.ts": {
     "DELETE user_addresses": `${passed}; else ${administrator}`,
     "INSERT user_addresses": `${newPerson}; else ${administrator}`,
+  },
+  "shared/src/sessions/upstream-statements.ts": {
+    "INSERT upstream_endings": `${end}: a message, which counts once`,
+    "INSERT upstream_sessions": "the session is listed, in the same transaction",
   },
   "shared/src/sessions/user-sessions.ts": {
     "DELETE user_grants": passed,

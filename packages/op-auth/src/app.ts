@@ -5,6 +5,7 @@ import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { Router } from "@edge-op/shared/http/router";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import { resetPath, stopPath, takeBackPath } from "@edge-op/shared/mail/sealed-links";
+import { onFirstUse } from "@edge-op/shared/runtime/on-first-use";
 import {
   addPasskey,
   changePasskeyName,
@@ -135,6 +136,11 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
   servePage(app, isolate, "/upstream/:id/callback", {
     GET: (context, request, { id = "" }) => upstreamCallback({ context, isolate, request }, id, afterUpstream),
     POST: (context, request, { id = "" }) => postedCallback({ context, isolate, request }, id),
+  });
+  const receiver = onFirstUse(() => import("./upstream/backchannel-logout.ts"));
+  serveEndpoint(app, "/upstream/:id/backchannel-logout", {
+    POST: async (context, request, { id = "" }) =>
+      (await receiver()).backchannelLogout({ context, isolate, request }, id),
   });
   const logout: PageHandler = (context, request) => logoutEndpoint(context, isolate, request);
   servePage(app, isolate, "/logout", { GET: logout, POST: logout });

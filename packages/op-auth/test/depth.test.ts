@@ -3,6 +3,7 @@
  * there are. ARCHITECTURE.md has the table.
  */
 
+import { commitControlChange } from "@edge-op/shared/control/commit-control-change";
 import { grantSubject } from "@edge-op/shared/leases/revocation-subject";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
@@ -247,6 +248,46 @@ describe("depth of the requests of a sign-in at an upstream provider", () => {
     expect(meter.last).toEqual(calls(1, 1, 1));
     expect(sentToClient(await post(link, { decision: "connect" })).code).toBeDefined();
     expect(meter.last).toEqual(calls(4, 3, 4));
+  });
+});
+
+describe("depth of the requests of a provider that may end sessions", () => {
+  let upstream: StandInUpstream;
+
+  beforeEach(async () => {
+    upstream = new StandInUpstream({ claims: { sid: "s1" } }).install();
+    const may = "UPDATE upstreams SET document = json_set(document, '$.backchannel_logout', json('true'))";
+    const insert = "INSERT INTO user_identities VALUES ('idp', ?1, 'their-1', 'alice', 'label', 0, NULL)";
+    const { DB } = authEnv;
+    const change = { kind: "upstreams", id: "*" } as const;
+    await commitControlChange(
+      contextOf(bindings),
+      [DB.prepare(may), DB.prepare(insert).bind(upstreamIssuer)],
+      [change],
+    );
+    const earlier = fixtures.browser(bindings);
+    await signInUpstream(earlier, locationOf(await earlier.authorize()), upstream);
+  });
+
+  const post = async () =>
+    (
+      await browser.post("/upstream/idp/backchannel-logout", {
+        logout_token: await upstream.logoutToken({ sid: "s1" }),
+      })
+    ).status;
+
+  it("a sign-in: 2 to leave, and as any other to come back", async () => {
+    const location = await pressUpstream(browser, locationOf(await browser.authorize()));
+    expect(meter.last).toEqual(calls(2, 1, 1));
+    await browser.once(upstream.signIn(location));
+    expect(meter.last).toEqual(calls(3, 2, 3));
+  });
+
+  it("a logout token: 1 without a session, 5 with one that has a grant", async () => {
+    expect(await post()).toBe(200);
+    expect(meter.last).toEqual(calls(5, 3, 2));
+    expect(await post()).toBe(200);
+    expect(meter.last).toEqual(calls(1, 0, 1));
   });
 });
 

@@ -23,6 +23,8 @@ const remaining = [
   ...["admin_events", "audit_events", "control_changes", "cut_offs", "invitations", "retired_subjects", "retired_subs"],
   // The row of a session whose person is gone, until its object has ended it.
   "ending_sessions",
+  // Hashes of names at another provider: those of a session are deleted with it, those of messages within days.
+  ...["upstream_sessions", "upstream_endings"],
 ];
 
 async function tablesOf(database: D1Database): Promise<string[]> {

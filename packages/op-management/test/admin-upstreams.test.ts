@@ -133,6 +133,21 @@ describe("/admin/upstreams", () => {
     expect(response.body.fields.map((field: { path: string }) => field.path)).toContain(path);
   });
 
+  it("an OpenID provider may end sessions, and one that sends no logout tokens may not", async () => {
+    await admin.call("POST", "/upstreams", { body: record });
+    const stored = () => bindings.DB.prepare("SELECT document FROM upstreams").first<string>("document");
+    // A deployment without it has documents that the previous release knows.
+    expect(await stored()).not.toContain("backchannel_logout");
+    const may = { backchannel_logout: true };
+    expect((await admin.call("PATCH", "/upstreams/corp", { body: may })).body.backchannel_logout).toBe(true);
+    const cleared = await admin.call("PATCH", "/upstreams/corp", { body: { backchannel_logout: null } });
+    expect(cleared.body).not.toHaveProperty("backchannel_logout");
+    const { issuer: _, ...google } = { ...record, kind: "google" };
+    expect((await admin.call("POST", "/upstreams", { body: { ...google, ...may } })).body.fields).toEqual([
+      { path: "backchannel_logout", message: "belongs to oidc: other kinds send no logout tokens" },
+    ]);
+  });
+
   it("accepts the issuer of one directory", async () => {
     const one = "https://login.microsoftonline.com/11111111-1111-1111-1111-111111111111/v2.0";
     expect((await admin.call("POST", "/upstreams", { body: { ...record, issuer: one } })).status).toBe(201);

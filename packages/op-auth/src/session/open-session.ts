@@ -65,9 +65,9 @@ export async function prepareSession(
 /**
  * **Opens a prepared session for this browser**, makes it the active one, and lists it in D1. Sessions of other people stay, up to the number of
  * browser-accounts.ts; one more, and another session of the same person, end first, and their clients are notified. A session that a change of its
- * user has ended meanwhile ends before the browser gets its cookie (ADR 16). If the session to be replaced has ended, the sign-in is still valid: it
- * gets a session of its own, without a client; so does one whose client's consent was withdrawn meanwhile. Cost: 1 object call and 1 D1 call, in
- * parallel; those of endings.ts where a session ends.
+ * user or its upstream provider has ended meanwhile ends before the browser gets its cookie (ADR 16). If the session to be replaced has ended, the
+ * sign-in is still valid: it gets a session of its own, without a client; so does one whose client's consent was withdrawn meanwhile. Cost: 1 object
+ * call and 1 D1 call, in parallel; those of endings.ts where a session ends.
  */
 export async function openSession(
   at: PageRequest,
@@ -136,11 +136,12 @@ function openAndList(
       throw error;
     }
   };
+  const statements = prepared.session.proofs.flatMap(({ upstream }) => upstream ?? []);
   const list = async () => {
     const { DB } = context.env;
     // Whoever signs in has not lost what a recovery by mail alone is for.
     const stop = hasRecoveries(context) ? stopRecovery(DB, { sub, sid, atMs: context.arrivedAtMs }) : undefined;
-    const { kind, hasChanged } = await saveUserSession(DB, sub, listed, version, options.listed, stop);
+    const { kind, hasChanged } = await saveUserSession(DB, sub, listed, version, { ...options.listed, statements }, stop);
     if (hasChanged) recordStop(context, sub);
     return kind;
   };

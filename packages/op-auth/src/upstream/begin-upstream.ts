@@ -2,6 +2,7 @@ import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { isAcrSatisfied } from "@edge-op/protocol/oauth/authentication-context";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { log } from "@edge-op/shared/runtime/log";
+import { newestEnding } from "@edge-op/shared/sessions/upstream-statements";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
 import type { PageRequest } from "../pages/frame.ts";
 import { pathOf } from "../step/sealed-flow.ts";
@@ -55,8 +56,8 @@ interface Leaving {
 }
 
 /**
- * The URL of the authorization request to an upstream provider; `undefined` if its metadata cannot be read. Cost: 1 object call; 1 fetch of metadata
- * that is not held.
+ * The URL of the authorization request to an upstream provider; `undefined` if its metadata cannot be read. Cost: 1 object call; 1 D1 call before it
+ * if the provider may end sessions; 1 fetch of metadata that is not held.
  */
 export async function leaveForUpstream(
   at: PageRequest,
@@ -68,7 +69,8 @@ export async function leaveForUpstream(
   const nonce = randomBase64Url(32);
   const verifier = randomBase64Url(32);
   const issuer = upstreamKinds[document.kind].issuerOf(document);
-  const transaction = { upstreamId, issuer, nonce, verifier, purpose, beganAtMs: context.arrivedAtMs };
+  const asOf = document.backchannel_logout === true ? await newestEnding(context.env.DB) : undefined;
+  const transaction = { upstreamId, issuer, nonce, verifier, purpose, beganAtMs: context.arrivedAtMs, asOf };
   const state = await keepTransaction(context, isolate, transaction, context.arrivedAtMs + awayMs);
   try {
     const url = await authorizationUrl(at, upstream, { state, nonce, verifier, isFresh, acrValues, loginHint });

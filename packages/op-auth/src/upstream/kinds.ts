@@ -12,6 +12,9 @@ export interface UpstreamPerson {
   /** The `acr` of the ID token. */
   readonly acr: string | undefined;
   readonly authTimeMs: number | undefined;
+  /** `sid` and `iat` of the ID token, in seconds of the provider's clock. */
+  readonly sid: string | undefined;
+  readonly issuedAt: number | undefined;
   /** All claims, unchecked. */
   readonly claims: JsonObject;
 }

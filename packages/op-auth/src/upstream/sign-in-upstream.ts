@@ -12,6 +12,7 @@ import { findIdentity, type KnownIdentity, labelOf, recordIdentityUse } from "./
 import type { UpstreamPerson } from "./kinds.ts";
 import { keepPendingLink } from "./link-identity.ts";
 import { maySignUp, provisionUser } from "./provision-user.ts";
+import { statementOf } from "./statement-keys.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** How far the clocks of an upstream provider and of this one may differ. */
@@ -77,9 +78,11 @@ async function prove(at: StepRequest, returned: Returned, known: KnownIdentity):
   const atMs = Math.min(context.arrivedAtMs, person.authTimeMs ?? context.arrivedAtMs);
   const { upstreamId } = transaction;
   const key = { upstreamId, issuer: person.issuer, subject: person.subject };
+  const statement = await statementOf(upstream, person, transaction);
+  const stated = statement === undefined ? {} : { upstream: statement };
   return {
     kind: "done",
-    proofs: [{ method: methodOf(upstream, person), sub, credential: upstreamId, atMs, controlVersion }],
+    proofs: [{ method: methodOf(upstream, person), sub, credential: upstreamId, atMs, controlVersion, ...stated }],
     allowed,
     factors,
     write: () => recordIdentityUse(context.env.DB, key, context.arrivedAtMs),

@@ -19,6 +19,8 @@ export interface Transaction {
   /** PKCE, RFC 7636 §4.1. */
   readonly verifier: string;
   readonly beganAtMs: number;
+  /** The number of the newest message of providers that may end sessions; absent if this one may not. */
+  readonly asOf?: number | undefined;
 }
 
 const isSignIn = objectOf<{ readonly f: string }>({ f: isText });

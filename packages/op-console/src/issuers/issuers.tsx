@@ -1,7 +1,7 @@
 import { defineRecord } from "../records/define-record.tsx";
 import { type RecordSpec, recordPath } from "../records/record.ts";
 import { defineLists } from "../records/record-pages.tsx";
-import { Facts } from "../serve/parts.tsx";
+import { type Fact, Facts } from "../serve/parts.tsx";
 import type { ConsoleRoute, PageCall } from "../serve/route.ts";
 import { testRules } from "./test-rules.tsx";
 
@@ -61,20 +61,19 @@ interface Upstream {
   readonly name: string;
   readonly kind: string;
   readonly issuer?: string;
+  readonly backchannel_logout?: boolean;
 }
 
-function callbackOf(issuer: string, id: string): string {
-  return `${issuer}/upstream/${id}/callback`;
+/** What is registered there. */
+function urlsOf({ t, context }: PageCall, id: string, hasLogout: boolean): Fact[] {
+  const url = `${context.settings.issuer}/upstream/${id}`;
+  const logout: Fact = [t("upstream.logoutUri"), `${url}/backchannel-logout`];
+  return [[t("upstream.callback"), `${url}/callback`], ...(hasLogout ? [logout] : [])];
 }
 
 /** The redirect URI is registered there before there is a client id to create the provider with. */
-function callbackNote({ t, context }: PageCall, id: string | undefined) {
-  return (
-    <Facts
-      t={t}
-      facts={[[t("upstream.callback"), callbackOf(context.settings.issuer, id || t("upstream.idOfForm"))]]}
-    />
-  );
+function urlsNote(at: PageCall, id: string | undefined, hasLogout: boolean) {
+  return <Facts t={at.t} facts={urlsOf(at, id || at.t("upstream.idOfForm"), hasLogout)} />;
 }
 
 /** **Upstream providers**, with which people sign in here. */
@@ -135,6 +134,10 @@ const upstreams: RecordSpec<Upstream> = {
       ],
     },
     { name: "link_only", label: "upstream.linkOnly", kind: "check" },
+    {
+      ...{ name: "backchannel_logout", label: "upstream.logout", help: "upstream.logoutHelp", kind: "check" },
+      of: ["oidc"],
+    },
   ],
   kinds: {
     ...{ member: "kind", text: "upstream.kindText" },
@@ -148,12 +151,12 @@ const upstreams: RecordSpec<Upstream> = {
     begin(at, kind) {
       const values = kind === "oidc" ? undefined : { upstream_id: kind };
       const id = at.form?.get("upstream_id") ?? values?.upstream_id;
-      return { ...(values && { values }), note: callbackNote(at, id) };
+      return { ...(values && { values }), note: urlsNote(at, id, kind === "oidc") };
     },
   },
   nameOf: ({ name }) => name,
   detailOf: ({ upstream_id: id, kind, issuer }) => [[id, kind, issuer].filter(Boolean).join(" · ")],
-  facts: ({ t, context }, { upstream_id: id }) => [[t("upstream.callback"), callbackOf(context.settings.issuer, id)]],
+  facts: (at, { upstream_id: id, backchannel_logout: hasLogout = false }) => urlsOf(at, id, hasLogout),
 };
 
 export const issuerPages: readonly ConsoleRoute[] = [

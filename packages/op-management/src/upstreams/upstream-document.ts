@@ -47,6 +47,7 @@ export const upstreamCreateSchema = writableUpstream
         [has("private_key"), hasNone("client_secret")],
         { allOf: [has("client_secret"), hasNone("private_key", "key_id")] },
       ),
+      when(isAmong("kind", ["google", "microsoft", "apple", "github"]), [isAmong("backchannel_logout", [false], true)]),
       when(isAmong("sign_up", ["domains"]), [hasItems("domains")]),
       when(isAmong("discovery", ["offer", "require"]), [hasItems("domains"), isAmong("link_only", [false], true)]),
     ],
@@ -140,6 +141,8 @@ type Document = Omit<Input, "status" | "client_secret" | "private_key">;
 
 /** Members that only some kinds have, and those that need them. */
 const ownMembers = { issuer: "oidc", tenants: "microsoft", team_id: "apple" } as const;
+/** Google, Microsoft, Apple and GitHub send no logout tokens. */
+const sendsLogout = "belongs to oidc: other kinds send no logout tokens";
 
 function documentFaults(document: Document, ownIssuer: string): FieldError[] {
   const { kind, issuer, scopes, sign_up: signUp, domains, discovery, key_id: keyId } = document;
@@ -154,6 +157,7 @@ function documentFaults(document: Document, ownIssuer: string): FieldError[] {
   return [
     ...members,
     ...fault(issuerFault !== undefined, "issuer", issuerFault ?? ""),
+    ...fault(kind !== "oidc" && document.backchannel_logout === true, "backchannel_logout", sendsLogout),
     ...fault(kind !== "github" && scopes?.includes("openid") === false, "scopes", "must contain openid"),
     ...fault(signUp === "domains" && domains.length === 0, "domains", "must name a domain for sign_up domains"),
     ...fault(discovery !== "off" && domains.length === 0, "domains", "must name a domain for discovery"),

@@ -177,6 +177,8 @@ const reasons = {
   "logout-client-unknown": "Logout: the client is unknown or disabled.",
   "logout-hint-invalid": "Logout: `id_token_hint` is not an ID token of this provider.",
   "logout-request-expired": "The posted logout request was used or has expired.",
+  "logout-token-invalid": "The logout token of an upstream provider is not valid; `detail` names the claim.",
+  "logout-token-unexpected": "No active upstream provider of this id may send logout tokens.",
   "logout-uri-not-registered": "Logout: `post_logout_redirect_uri` is not registered.",
   "logout-uri-without-client": "Logout: `post_logout_redirect_uri` was sent without a known client.",
   "max-age-malformed": "`max_age` is not a number of seconds.",

@@ -218,6 +218,9 @@ export const refusalRemedies: Readonly<Record<RefusalReason, string>> = {
   "logout-client-unknown": "Compare `client_id` with the registration, or enable the client.",
   "logout-hint-invalid": "Send the ID token of the sign-in as `id_token_hint`.",
   "logout-request-expired": "Send the logout request again.",
+  "logout-token-invalid":
+    "Compare issuer, client and clock of the provider with the record; `detail` names what differs.",
+  "logout-token-unexpected": "Set `backchannel_logout` of the upstream provider, or remove the URI there.",
   "logout-uri-not-registered": "Add the URI to `post_logout_redirect_uris` of the client, byte for byte.",
   "logout-uri-without-client": "Send `id_token_hint` or `client_id` too.",
   "max-age-malformed": "Send `max_age` as a whole number of seconds.",

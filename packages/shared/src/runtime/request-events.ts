@@ -84,7 +84,7 @@ export const requestEvents = {
   "upstream-failed": {
     level: "warn",
     meaning:
-      "An upstream provider did not respond, sent an error, or sent a response that could not be verified. The person is on the sign-in page again.",
+      "An upstream provider did not respond, sent an error, or sent a response that could not be verified. The person is on the sign-in page again; a logout token has got 503.",
     fields: { upstreamId: text("Which one."), cause, requestId },
   },
   "breach-check-failed": {

@@ -13,6 +13,19 @@ export interface Proof {
   readonly credential?: string | undefined;
   /** The control version that was confirmed before the credential was read: a later change of it voids the proof (ADR 28). */
   readonly controlVersion: number;
+  /** Of a provider that may end the session. */
+  readonly upstream?: UpstreamStatement | undefined;
+}
+
+/** **What an upstream provider has stated about a person**, by keys under which it may end it (upstream-statements.ts). */
+export interface UpstreamStatement {
+  /** Of the provider's session; without a `sid`, of its sessions of this person that have none. */
+  readonly session: string;
+  readonly subject: string;
+  /** `iat` of the ID token, in seconds of the provider's clock. */
+  readonly issuedAt: number;
+  /** The number of the newest message of providers, when the person left for this one. */
+  readonly asOf: number;
 }
 
 export interface Session {

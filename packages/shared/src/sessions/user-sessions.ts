@@ -4,6 +4,8 @@ import { peopleOf } from "../storage/people.ts";
 import { queryDatabase } from "../storage/query-database.ts";
 import { coversAsked, type ReliedConsent } from "../users/consents.ts";
 import { insertOfflineGrant, type NewOfflineGrant } from "../users/offline-grants.ts";
+import type { UpstreamStatement } from "./session-rpc.ts";
+import { insertStatements, isEnded } from "./upstream-statements.ts";
 
 /**
  * **Sessions that end with a change of their user** (ADR 16): a suspension, a deletion, a new password, a cut-off. They are listed in D1 in the
@@ -32,18 +34,24 @@ export function endUserSessions(
 
 /**
  * Lists a session that began while its user was cut off: its sign-in was verified at an earlier version and committed after the change, which
- * therefore did not move it.
+ * therefore did not move it. The same for one that rests on what an upstream provider has ended.
  */
 export function listEndingSession(
   database: D1Database,
-  session: { readonly sub: string; readonly sid: string; readonly version: number; readonly endsAtMs: number },
+  session: {
+    readonly sub: string;
+    readonly sid: string;
+    readonly version: number;
+    readonly endsAtMs: number;
+    readonly statements?: readonly UpstreamStatement[];
+  },
 ): D1PreparedStatement {
-  const { sub, sid, version, endsAtMs } = session;
+  const { sub, sid, version, endsAtMs, statements = [] } = session;
   return peopleOf(database)
     .prepare(
-      `INSERT OR IGNORE INTO ending_sessions (sid, reason, ends_at_ms) SELECT ?3, 'ended by a change during the sign-in', ?4 WHERE ${isCutOffSince}`,
+      `INSERT OR IGNORE INTO ending_sessions (sid, reason, ends_at_ms) SELECT ?3, 'ended by a change during the sign-in', ?4 WHERE ${isCutOffSince} OR ${isEnded("?5")}`,
     )
-    .bind(sub, version, sid, endsAtMs);
+    .bind(sub, version, sid, endsAtMs, JSON.stringify(statements));
 }
 
 const sessionsAtOnce = 200;
@@ -68,6 +76,8 @@ interface UserSessionRow {
 export interface AdmittedBy {
   readonly consent?: ReliedConsent | undefined;
   readonly grant?: NewOfflineGrant | undefined;
+  /** What the session rests on that an upstream provider may end. */
+  readonly statements?: readonly UpstreamStatement[];
 }
 
 export interface SavedSession {
@@ -78,17 +88,17 @@ export interface SavedSession {
 
 /**
  * Stores a session whose sign-in was verified at `version`, and deletes the ended sessions of the same user. A session that a committed change has
- * ended is not stored: if its sign-in precedes a cut-off of its user, it is listed as ending instead (ADR 16); if its `sid` is already listed, it
- * stays listed. Nor is one in which a client would be admitted by a consent that was withdrawn meanwhile: the withdrawal has read the list before.
- * `beside` is a statement of the same transaction, after the session. Returns whether the session is stored. D1 orders every sign-in before a change, which then moves its row, or after it; the offline grant, which is
- * listed with its session, too.
+ * ended is not stored: if its sign-in precedes a cut-off of its user, or a message of the upstream provider that it rests on, it is listed as ending
+ * instead (ADR 16); if its `sid` is already listed, it stays listed. Nor is one in which a client would be admitted by a consent that was withdrawn
+ * meanwhile: the withdrawal has read the list before. `beside` is a statement of the same transaction, after the session. Returns whether the session
+ * is stored. D1 orders every sign-in before a change, which then moves its row, or after it; the offline grant, which is listed with its session, too.
  */
 export async function saveUserSession(
   database: D1Database,
   sub: string,
   session: UserSession,
   version: number,
-  { consent, grant }: AdmittedBy = {},
+  { consent, grant, statements = [] }: AdmittedBy = {},
   beside?: D1PreparedStatement,
 ): Promise<SavedSession> {
   const { sid, device, signedInAtMs, endsAtMs, city, country } = session;
@@ -98,19 +108,22 @@ export async function saveUserSession(
     peopleOf(database).batch<{ is_cut_off: number }>([
       peopleOf(database)
         .prepare(
-          `SELECT ${isCutOffSince} AS is_cut_off WHERE is_cut_off OR EXISTS (SELECT 1 FROM ending_sessions WHERE sid = ?3)`,
+          `SELECT ${isCutOffSince} OR ${isEnded("?4")} AS is_cut_off WHERE is_cut_off OR EXISTS (SELECT 1 FROM ending_sessions WHERE sid = ?3)`,
         )
-        .bind(sub, version, sid),
+        .bind(sub, version, sid, JSON.stringify(statements)),
       peopleOf(database)
         .prepare(`SELECT 1 WHERE ${coversAsked}`)
         .bind(...relied),
-      listEndingSession(database, { sub, sid, version, endsAtMs }),
+      listEndingSession(database, { sub, sid, version, endsAtMs, statements }),
       peopleOf(database)
         .prepare(
-          `INSERT OR REPLACE INTO user_sessions (sid, sub, device, signed_in_at_ms, ends_at_ms, city, country)
-           SELECT ?4, ?1, ?5, ?6, ?7, ?8, ?9 WHERE ${coversAsked} AND NOT EXISTS (SELECT 1 FROM ending_sessions WHERE sid = ?4)`,
+          `INSERT INTO user_sessions (sid, sub, device, signed_in_at_ms, ends_at_ms, city, country)
+           SELECT ?4, ?1, ?5, ?6, ?7, ?8, ?9 WHERE ${coversAsked} AND NOT EXISTS (SELECT 1 FROM ending_sessions WHERE sid = ?4)
+           ON CONFLICT (sid) DO UPDATE SET device = excluded.device, signed_in_at_ms = excluded.signed_in_at_ms,
+             ends_at_ms = excluded.ends_at_ms, city = excluded.city, country = excluded.country`,
         )
         .bind(...relied, sid, device, signedInAtMs, endsAtMs, city ?? null, country ?? null),
+      ...(statements.length === 0 ? [] : [insertStatements(database, sid, statements)]),
       ...(grant === undefined ? [] : [insertOfflineGrant(database, { ...grant, sid })]),
       peopleOf(database)
         .prepare("DELETE FROM user_sessions WHERE sub = ?1 AND ends_at_ms <= ?2")

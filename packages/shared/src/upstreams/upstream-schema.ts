@@ -70,6 +70,12 @@ export const upstreamDocumentSchema = z.strictObject({
     .describe(
       "Who gets an account at the first sign-in: nobody, people with a believed address in `domains`, or everyone.",
     ),
+  backchannel_logout: z
+    .boolean()
+    .exactOptional()
+    .describe(
+      "For `oidc`: it may end the sessions that rest on it, by logout tokens sent to `{ISSUER}/upstream/{upstream_id}/backchannel-logout`.",
+    ),
   link_only: z
     .boolean()
     .default(false)
