@@ -216,9 +216,9 @@ class World {
         this.#open(sid),
         saveUserSession(this.#db, signIn.sub, listed, 0, { statements }),
       ]);
-      if (opened === "opened" && saved === "stored") return sid;
+      if (opened === "opened" && saved.kind === "stored") return sid;
       await this.#end(sid);
-      if (saved === "cut off") return undefined;
+      if (saved.kind === "cut off") return undefined;
       await deleteUserSessions(this.#db, signIn.sub, [sid]);
     }
     return undefined;

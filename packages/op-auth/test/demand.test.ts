@@ -39,6 +39,7 @@ const anyPolicy: fc.Arbitrary<Policy> = fc.record({
   consent: fc.constantFrom("never", "unless just signed in", "remembered", "each time"),
   secondFactor: fc.constantFrom("always", "unless remembered", "if set up"),
   confirmsBrowsers: fc.boolean(),
+  recoversByAddress: fc.constant(false),
   mfaRoles: fc.subarray(["admin"]),
   asked: fc.subarray(["openid"]),
 });

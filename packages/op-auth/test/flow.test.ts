@@ -359,6 +359,7 @@ describe("the next step", () => {
       consent: "remembered",
       secondFactor: "if set up",
       confirmsBrowsers: false,
+      recoversByAddress: false,
       mfaRoles: [],
       asked: ["openid"],
     },

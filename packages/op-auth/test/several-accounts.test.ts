@@ -1,7 +1,7 @@
 /**
- * **Several accounts in one browser.** The rule is in `src/session/choose-account.ts`. Its invariants: a request is never answered for another account
- * than the one that was chosen or named (I1); a flow is bound to one account (I2); the list has at most five sessions, one of each person, and none
- * that has ended is offered (I3); a browser with one account makes the calls that it made before there was a list (I4).
+ * **Several accounts in one browser.** The rule is in `src/session/choose-account.ts`. Its invariants: a request is never answered for another
+ * account than the one that was chosen or named (I1); a flow is bound to one account (I2); the list has at most five sessions, one of each person,
+ * and none that has ended is offered (I3); a browser with one account makes the calls that it made before there was a list (I4).
  */
 
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";

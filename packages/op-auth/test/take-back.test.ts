@@ -159,7 +159,7 @@ class History {
   /** What a mail brings: the link to the address that it names, or that of what was added to the oldest address. */
   async #receive(notices: readonly PreparedNotice[]): Promise<void> {
     for (const { undo, takesBack: added } of notices) {
-      if (undo !== undefined) this.#links[this.#mailboxes.has(undo.address) ? "thief" : "owner"].push(undo.path);
+      if (undo?.address !== undefined) this.#links[this.#mailboxes.has(undo.address) ? "thief" : "owner"].push(undo.path);
       if (added === undefined) continue;
       const first = await DB.prepare(
         `SELECT address_key FROM user_addresses WHERE sub = ?1 AND coalesce(held_until_ms, ?2 + 1) > ?2
@@ -242,7 +242,7 @@ class History {
     const version = (await DB.prepare("SELECT max(version) AS v FROM control_changes").first<number>("v")) ?? 0;
     const proof = { method: "mailedCode", sub, credential, atMs: this.#atMs, controlVersion: version } as const;
     const factors = (await findFactors(DB, sub))!;
-    const needed = recoveryFactor({ proofs: [proof] }, factors);
+    const needed = recoveryFactor({ flow: { proofs: [proof] }, facts: { factors } } as never);
     if (needed !== "none") {
       const own =
         "SELECT 1 FROM user_totp WHERE sub = ?1 AND factor_id LIKE ?2 UNION ALL SELECT 1 FROM user_recovery_codes WHERE sub = ?1 AND set_id LIKE ?2";

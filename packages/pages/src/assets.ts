@@ -28,8 +28,8 @@ interface Asset {
 /**
  * Disables forms after a click: a second click would submit a form whose flow the first one has spent. Going back to the page enables its
  * forms again, and the pressed button shows that it was pressed. A field with `data-digits` submits its form when it contains a code of so many
- * digits, typed, pasted or filled in, and the hint below it says so. A button with `data-show` shows what is typed in the password fields of its form (NIST SP 800-63B-4
- * §3.1.1.2), until they are sent.
+ * digits, typed, pasted or filled in, and the hint below it says so. A button with `data-show` shows what is typed in the password fields of its
+ * form (NIST SP 800-63B-4 §3.1.1.2), until they are sent.
  */
 const formsScript = `
 "use strict";

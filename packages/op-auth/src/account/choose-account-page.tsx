@@ -43,9 +43,9 @@ export async function showChooseAccount(at: PageRequest): Promise<Response> {
 }
 
 /**
- * **`POST /account/choose`**: makes an account the active one, signs it out, or adds one, and goes on to `to`. The form token is bound to the browser:
- * another site can neither switch the account nor sign it out. An account that is not in the list changes nothing. Cost: 1 object call for each
- * account; to sign out, those of endings.ts.
+ * **`POST /account/choose`**: makes an account the active one, signs it out, or adds one, and goes on to `to`. The form token is bound to the
+ * browser: another site can neither switch the account nor sign it out. An account that is not in the list changes nothing. Cost: 1 object call for
+ * each account; to sign out, those of endings.ts.
  */
 export async function chooseAccountOf(at: PageRequest): Promise<Response> {
   const { context, request } = at;

@@ -14,8 +14,8 @@ import { accountForms, asPerson } from "./require-person.ts";
 import { findRecoveryNote } from "./stop-recovery.tsx";
 
 /**
- * **`GET /account`**: the person's name, addresses and language, and the terms that they have agreed to. Cost: 1 object call, 1 D1 call; 1 more beside it with
- * `TERMS_VERSION`.
+ * **`GET /account`**: the person's name, addresses and language, and the terms that they have agreed to. Cost: 1 object call, 1 D1 call; 1 more
+ * beside it with `TERMS_VERSION`.
  */
 export function showYou(at: PageRequest): Promise<Response> {
   return asPerson(at, async (person) => {

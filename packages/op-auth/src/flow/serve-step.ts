@@ -205,8 +205,8 @@ function isAbout(added: Flow["proofs"], sub: string): boolean {
 }
 
 /**
- * The flow at another step. A flow that has opened a session signs in again only as a new one, without proofs; nor has a recovery any: a password that
- * was proven before would sign in.
+ * The flow at another step. A flow that has opened a session signs in again only as a new one, without proofs; nor has a recovery any: a password
+ * that was proven before would sign in.
  */
 async function flowAt(
   at: PageRequest,
@@ -309,8 +309,8 @@ async function readStep(at: PageRequest, { flow, browser }: OpenFlow): Promise<S
 }
 
 /**
- * The person with whom a flow goes on: whose session its pending proofs replace, else who stays signed in beside them. Cost: that of `account`; 1 object
- * call if the person has another session in this browser.
+ * The person with whom a flow goes on: whose session its pending proofs replace, else who stays signed in beside them. Cost: that of `account`; 1
+ * object call if the person has another session in this browser.
  */
 async function personAt(open: StepRequest, { isOpened, proofs }: Pick<Flow, "isOpened" | "proofs">) {
   const [pending] = pendingProofs({ isOpened, proofs });

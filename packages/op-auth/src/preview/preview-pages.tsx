@@ -8,7 +8,7 @@ import type { User } from "@edge-op/shared/users/user";
 import type { Child } from "hono/jsx";
 import { AccountLayout } from "../account/account-layout.tsx";
 import { AddressSection } from "../account/address-section.tsx";
-import { NameSection } from "../account/name-section.tsx";
+import { NameSection } from "../account/profile-sections.tsx";
 import { CodePage } from "../addresses/code-page.tsx";
 import { ConsentPage } from "../consent/consent-page.tsx";
 import { EnterCodePage } from "../device/device-pages.tsx";
@@ -121,7 +121,7 @@ function notFound({ frame }: PreviewCall): Rendered {
 }
 
 const logout: Preview = ({ frame }) => (
-  <LogoutPage frame={frame} view={{ action: "", fields: {}, client: client.name, fault: undefined }} />
+  <LogoutPage frame={frame} view={{ action: "", fields: {}, client: client.name, fault: undefined, hasActive: true, hasOthers: false, user: undefined }} />
 );
 const device: Preview = ({ frame }) => <EnterCodePage frame={frame} view={{ typed: undefined, problem: undefined }} />;
 

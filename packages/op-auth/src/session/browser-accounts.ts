@@ -39,8 +39,8 @@ const areListed = listOf(objectOf<ListedAccount>({ id: isText, sub: isText }));
 const endingMark = "ending.";
 
 /**
- * **The accounts of this browser.** `op-session` is the active session, as in the previous release, which ends it and knows no other. `op-accounts` is
- * absent unless there is another one; it lists every session with its `sub`, sealed, so that a request finds the account that it names without a
+ * **The accounts of this browser.** `op-session` is the active session, as in the previous release, which ends it and knows no other. `op-accounts`
+ * is absent unless there is another one; it lists every session with its `sub`, sealed, so that a request finds the account that it names without a
  * call. Cost: no I/O.
  */
 export async function readAccounts(

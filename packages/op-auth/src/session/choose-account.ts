@@ -35,7 +35,8 @@ const nobody: Choice = { kind: "nobody" };
  *
  * 1. the one that was chosen or proven in its flow; after "use another account" nobody, until somebody signs in;
  * 2. a page of this provider: the active one;
- * 3. the one that the client names: by `id_token_hint` or the claim `sub`, else by a `login_hint` that is an address, a username or a `sub`. Nobody if
+ * 3. the one that the client names: by `id_token_hint` or the claim `sub`, else by a `login_hint` that is an address, a username or a `sub`. Nobody
+ *    if
  *    no account has that subject. If none has that address, the person chooses, unless `prompt=login` lets them sign in anyway;
  * 4. the active one if it is the only one; otherwise the person chooses (`account_selection_required`, OIDC Core §3.1.2.6).
  *
@@ -73,8 +74,8 @@ function toChoice([account]: readonly BrowserAccount[]): Choice {
 }
 
 /**
- * **The same for the only account of a browser**, when its session and user have been read. An expected subject is judged by the sign-in step. Cost: 0;
- * 1 D1 call if the `login_hint` is an address that is not their main one.
+ * **The same for the only account of a browser**, when its session and user have been read. An expected subject is judged by the sign-in step. Cost:
+ * 0; 1 D1 call if the `login_hint` is an address that is not their main one.
  */
 export async function judgeAlone(at: PageRequest, user: User, whose: Whose): Promise<"account" | "nobody" | "ask"> {
   if (whose.chosen !== undefined) return whose.chosen === user.sub ? "account" : "nobody";
@@ -90,7 +91,10 @@ async function subjectOf({ context }: PageRequest, client: Client, sub: string):
   return (await pairwiseSubject(context.env, client, sub)) ?? sub;
 }
 
-/** Those whom a `login_hint` names. One that is no address and nobody's is not understood. Cost: 0; for an address that is no main one 1 D1 call each. */
+/**
+ * Those whom a `login_hint` names. One that is no address and nobody's is not understood. Cost: 0; for an address that is no main one 1 D1 call
+ * each.
+ */
 async function findNamed(
   at: PageRequest,
   users: readonly User[],

@@ -164,8 +164,8 @@ async function namedAccounts({ context, request }: PageRequest, holder: SignedIn
 }
 
 /**
- * Ends what the list of this browser has no place for beside a prepared session; also sessions that have ended, which may have remaining work, and one
- * whose person is not known.
+ * Ends what the list of this browser has no place for beside a prepared session; also sessions that have ended, which may have remaining work, and
+ * one whose person is not known.
  */
 async function endPrevious(at: PageRequest, { id, session, replaces }: PreparedSession, holder?: SignedInPerson) {
   const { context, isolate } = at;

@@ -32,7 +32,8 @@ function selectAccountState({ flow, facts: { person, mustChoose }, policy }: Ste
 }
 
 /**
- * **The page that lists the accounts of this browser**, and offers another one. Cost: 1 object call for each account; a logo as in describe-client.tsx.
+ * **The page that lists the accounts of this browser**, and offers another one. Cost: 1 object call for each account; a logo as in
+ * describe-client.tsx.
  */
 async function showSelectAccount(at: StepPageRequest): Promise<Response> {
   const { context, isolate, authorization, form, browser } = at;

@@ -49,10 +49,10 @@ const endedMessages = `DELETE FROM upstream_endings WHERE seq IN
    (SELECT seq FROM upstream_endings WHERE until_ms <= ?1 ORDER BY until_ms LIMIT ?2)`;
 
 /**
- * **Deletes rows of D1 that have ended**: old changes of the log, cut-offs, replaced addresses, invitations, temporary passwords, recoveries, messages
- * of upstream providers, sessions and offline grants of users who do not return. By alarm, once a day, in bounded batches; `sweepOthers` is part of
- * each batch, and returns true once it is complete. Makes the words by which users are found whom the previous release has written. Cost: 1 D1 call
- * for each batch, 2 if words were missing.
+ * **Deletes rows of D1 that have ended**: old changes of the log, cut-offs, replaced addresses, invitations, temporary passwords, recoveries,
+ * messages of upstream providers, sessions and offline grants of users who do not return. By alarm, once a day, in bounded batches; `sweepOthers` is
+ * part of each batch, and returns true once it is complete. Makes the words by which users are found whom the previous release has written. Cost: 1
+ * D1 call for each batch, 2 if words were missing.
  */
 export async function sweepDatabase(
   ledger: UnfinishedWork,

@@ -91,7 +91,8 @@ export interface SavedSession {
  * ended is not stored: if its sign-in precedes a cut-off of its user, or a message of the upstream provider that it rests on, it is listed as ending
  * instead (ADR 16); if its `sid` is already listed, it stays listed. Nor is one in which a client would be admitted by a consent that was withdrawn
  * meanwhile: the withdrawal has read the list before. `beside` is a statement of the same transaction, after the session. Returns whether the session
- * is stored. D1 orders every sign-in before a change, which then moves its row, or after it; the offline grant, which is listed with its session, too.
+ * is stored. D1 orders every sign-in before a change, which then moves its row, or after it; the offline grant, which is listed with its session,
+ * too.
  */
 export async function saveUserSession(
   database: D1Database,
