@@ -20,7 +20,6 @@ import { showApplications } from "./account/applications-page.tsx";
 import { changeAddress, showChangeAddress } from "./account/change-address.tsx";
 import { addApp, removeOwnFactor, showAddApp } from "./account/change-apps.tsx";
 import { changePassword, showChangePassword } from "./account/change-password.tsx";
-import { chooseAccountOf, showChooseAccount } from "./account/choose-account-page.tsx";
 import {
   confirmDeletion,
   confirmDownload,
@@ -86,6 +85,8 @@ const pageScripts = [
   userCodeScript,
   frontChannelScript,
 ];
+
+const chooser = onFirstUse(() => import("./account/choose-account-page.tsx"));
 
 /** What a person came back for, from an upstream provider. */
 const afterUpstream: AfterReturn = {
@@ -155,7 +156,10 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
   servePage(app, isolate, accountPages.security, { GET: account(showSecurity) });
   servePage(app, isolate, accountPages.applications, { GET: account(showApplications) });
   servePage(app, isolate, accountPages.activity, { GET: account(showActivity) });
-  servePage(app, isolate, choosePath, { GET: account(showChooseAccount), POST: account(chooseAccountOf) });
+  servePage(app, isolate, choosePath, {
+    GET: account(async (at) => (await chooser()).showChooseAccount(at)),
+    POST: account(async (at) => (await chooser()).chooseAccountOf(at)),
+  });
   servePage(app, isolate, "/account/passkeys", { GET: account(showSecurity), POST: account(addPasskey) });
   servePage(app, isolate, "/account/passkeys/remove", {
     GET: account(confirmRemovePasskey),

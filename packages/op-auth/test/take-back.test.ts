@@ -242,7 +242,7 @@ class History {
     const version = (await DB.prepare("SELECT max(version) AS v FROM control_changes").first<number>("v")) ?? 0;
     const proof = { method: "mailedCode", sub, credential, atMs: this.#atMs, controlVersion: version } as const;
     const factors = (await findFactors(DB, sub))!;
-    const needed = recoveryFactor({ flow: { proofs: [proof] }, facts: { factors } } as never);
+    const needed = recoveryFactor({ flow: { proofs: [proof] }, facts: { factors } });
     if (needed !== "none") {
       const own =
         "SELECT 1 FROM user_totp WHERE sub = ?1 AND factor_id LIKE ?2 UNION ALL SELECT 1 FROM user_recovery_codes WHERE sub = ?1 AND set_id LIKE ?2";
