@@ -493,16 +493,16 @@ describe("changes", () => {
     await page.waitForSelector(".note.good");
     await see(page, "console-branding-saved");
     const visitor = await openContext(fixtures.browser);
-    const account = await visitor.newPage();
-    await account.goto(`${fixtures.provider.origin}/account`);
-    await see(account, "sign-in-branded");
-    expect(await account.textContent("h1")).toBe("Hello reader");
-    expect(await account.textContent("footer")).toContain("Acme Ltd, Springfield");
+    const signIn = await visitor.newPage();
+    await signIn.goto(`${fixtures.application.origin}/login`);
+    await see(signIn, "sign-in-branded");
+    expect(await signIn.textContent("h1")).toBe("Hello reader");
+    expect(await signIn.textContent("footer")).toContain("Acme Ltd, Springfield");
     await open(page, "/console/branding/reset");
     await page.click("#confirm");
     await page.waitForSelector(".note.good");
-    await account.goto(`${fixtures.provider.origin}/account`);
-    expect(await account.textContent("h1")).not.toBe("Hello reader");
+    await signIn.goto(`${fixtures.application.origin}/login`);
+    expect(await signIn.textContent("h1")).toBe("Sign in");
     await visitor.close();
   });
 

@@ -145,7 +145,7 @@ const edit = defineChange({
 const reset = defineChange({
   path: `${path}/reset`,
   scope,
-  operations: ["readBranding", "deleteBranding"],
+  operations: ["deleteBranding"],
   title: "branding.reset",
   ends: "branding.resetEnds",
   isDangerous: true,
