@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { translatedLanguages } from "../../packages/shared/src/config/text-languages.ts";
 import {
   type BrowserFixtures,
+  capture,
   looks,
   openBrowserFixtures,
   openContext,
@@ -51,6 +52,7 @@ async function examine(page: Page, name: string, language: string): Promise<void
   expect(await page.getAttribute("html", "dir"), name).toBe(translatedLanguages[language]!.direction);
   for (const { viewport } of [looks.light, looks.phone]) {
     await page.setViewportSize(viewport);
+    await capture(page, `main-${name.replaceAll(/\W+/g, "-")}-${viewport.width}-${language}`);
     expect(await violationsOf(page), `${name}, ${viewport.width} px`).toEqual([]);
   }
   await page.setViewportSize({ width: 320, height: 640 });
