@@ -23,7 +23,7 @@ const endpointWorkers = ["op-token", "op-management", "op-userinfo", "op-auth"];
  */
 const longFiles = [
   "load-tests/test/{smoke,broken-provider,capacity-model}.test.ts",
-  "test/browser/{second-factors,upstream,recovery,sign-up,requests,console}.test.ts",
+  "test/browser/{second-factors,upstream,recovery,sign-up,requests,console,languages,mails,journeys}.test.ts",
   "test/compatibility/*.test.ts",
   "test/conformance/{soak,soak-judge,slow-stores,unavailable-objects,ends-of-grants,ends-on-two-generations,lost-control}.test.ts",
   "test/conformance/{edge-op-package,resource-server-package,relays,master-key-replacement,hooks,rehearse-restore}.test.ts",

@@ -123,7 +123,7 @@ describe("changes", () => {
   let page: Page;
 
   beforeAll(async () => {
-    page = await openConsole("english", "changes");
+    page = await openConsole("en", "changes");
     context = page.context();
   });
 
@@ -516,7 +516,7 @@ describe("changes", () => {
 
 describe("without scripts", () => {
   it("an administrator signs in, changes a client and signs out", async () => {
-    const context = await openContext(fixtures.browser, "english", { javaScriptEnabled: false });
+    const context = await openContext(fixtures.browser, "en", { javaScriptEnabled: false });
     const page = await signInToConsole(fixtures, context, "no-scripts", consoleScopes, { hasScripts: false });
     await open(page, "/console/clients/demo-app/edit");
     await page.fill("#field-client_name", "Without scripts");
@@ -533,7 +533,7 @@ describe("without scripts", () => {
 
 describe("an administrator of clients only", () => {
   it("sees the pages of clients alone, and no other by its address", async () => {
-    const page = await openConsole("english", "clients", ["admin:clients"]);
+    const page = await openConsole("en", "clients", ["admin:clients"]);
     await see(page, "console-clients-only");
     expect(await page.locator("nav.sections a").allInnerTexts()).toEqual([
       ...["Overview", "Start", "Clients", "Resources", "Branding"],
@@ -547,7 +547,7 @@ describe("an administrator of clients only", () => {
   });
 
   it("WCAG 2.1.1, 2.4.7: a client is opened and its change is begun and left by the keyboard, with a visible focus", async () => {
-    const page = await openConsole("english", "keyboard", ["admin:clients"]);
+    const page = await openConsole("en", "keyboard", ["admin:clients"]);
     const focused = () =>
       page.evaluate<[string, string]>(
         "[document.activeElement.textContent.trim(), getComputedStyle(document.activeElement).outlineStyle]",
@@ -569,7 +569,7 @@ describe("an administrator of clients only", () => {
   });
 
   it("a person without any permission sees no page of the admin API", async () => {
-    const page = await openConsole("english", "nobody", []);
+    const page = await openConsole("en", "nobody", []);
     await see(page, "console-nobody");
     expect(await page.locator("nav.sections a").allInnerTexts()).toEqual(["Overview"]);
     await page.context().close();

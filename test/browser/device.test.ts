@@ -45,7 +45,7 @@ async function signedIn(language: Language) {
 
 describe("RFC 8628 §3.3: the page for the code", () => {
   test("formats the code as it is typed, and keeps the cursor at its letter", async () => {
-    const { context, page } = await signedIn("english");
+    const { context, page } = await signedIn("en");
     const field = page.locator("#user-code");
     await field.pressSequentially("bcdf");
     expect(await field.inputValue()).toBe("BCDF");
@@ -72,7 +72,7 @@ describe("RFC 8628 §3.3: the page for the code", () => {
     await page.waitForSelector("#shown-code");
     expect((await page.textContent("#shown-code"))?.trim()).toBe(code);
     await see(page, "device-confirm", language);
-    await page.click(language === "german" ? "#deny" : "#allow");
+    await page.click(language === "de" ? "#deny" : "#allow");
     await page.waitForURL(/result=/);
     await see(page, "device-result", language);
     await context.close();

@@ -141,10 +141,10 @@ describe("a person with a password", () => {
   });
 
   it("in a browser without cookies is told so", async () => {
-    const context = await openContext(fixtures.browser, "german");
+    const context = await openContext(fixtures.browser, "de");
     const page = await context.newPage();
     await page.goto(`${fixtures.provider.origin}/flow/sign-in?f=sealed`);
-    await see(page, "no-cookies", "german");
+    await see(page, "no-cookies", "de");
     expect(await page.textContent("main")).toContain("Erlauben Sie Cookies");
     await context.close();
   });

@@ -139,7 +139,7 @@ describe.each<Language>(languages)("%s", (language) => {
     for (const shown of [
       "Merchant A",
       "Remittance information:",
-      language === "german" ? "123,50 EUR" : "EUR 123.50",
+      language === "de" ? "123,50 EUR" : "EUR 123.50",
       "Z".repeat(90),
       "Calendar",
       "Make, move and cancel",
@@ -286,7 +286,7 @@ describe("CSP §6.4.1: a redirect that goes on after the client's https callback
     ["the application's own scheme", () => "com.example.planner://done"],
   ])("%s: after consent, a sign-in with a remembered consent, and a sign-out", async (_name, target) => {
     next = target();
-    const context = await openContext(fixtures.browser, "english", { ignoreHTTPSErrors: true });
+    const context = await openContext(fixtures.browser, "en", { ignoreHTTPSErrors: true });
     const { origin } = fixtures.provider;
     const open = async (url: string) => {
       const page = await context.newPage();

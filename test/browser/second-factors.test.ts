@@ -136,7 +136,7 @@ async function beginEnrolment(username: string, options: { readonly javaScriptEn
   const { admin, application, browser } = fixtures;
   await admin.require("PATCH", "/clients/demo-app", { require_mfa: true });
   await admin.require("POST", "/users", { sub: username, username, password: person.password });
-  const context = await openContext(browser, "english", options);
+  const context = await openContext(browser, "en", options);
   const page = await context.newPage();
   await page.goto(`${application.origin}/login`);
   await signIn(page, username);

@@ -49,8 +49,35 @@ describe("the sign-in page", () => {
     await context.close();
   });
 
+  it("has at most 30 KB in an empty cache, and one request afterwards", async () => {
+    const context = await openContext(fixtures.browser);
+    const page = await context.newPage();
+    const session = await context.newCDPSession(page);
+    await session.send("Network.enable");
+    /** Of each response that was not in the cache: its type, and its bytes after decompression. */
+    const types = new Map<string, string>();
+    const kept = new Set<string>();
+    let bytes = 0;
+    session.on("Network.responseReceived", ({ requestId, response, type }) => {
+      const isOwn = response.url.startsWith(fixtures.provider.origin);
+      if (isOwn && response.fromDiskCache !== true && !kept.has(requestId)) types.set(requestId, type);
+    });
+    session.on("Network.requestServedFromCache", ({ requestId }) => kept.add(requestId));
+    session.on("Network.dataReceived", ({ requestId, dataLength }) => {
+      if (types.has(requestId)) bytes += dataLength;
+    });
+    await page.goto(`${fixtures.application.origin}/login`, { waitUntil: "networkidle" });
+    expect(types.size).toBeGreaterThan(3);
+    expect(bytes).toBeGreaterThan(10_000);
+    expect(bytes).toBeLessThanOrEqual(30 * 1024);
+    types.clear();
+    await page.goto(`${fixtures.application.origin}/login`, { waitUntil: "networkidle" });
+    expect([...types.values()]).toEqual(["Document"]);
+    await context.close();
+  });
+
   it.each([true, false])("keeps what was typed at each button, with scripts: %s", async (javaScriptEnabled) => {
-    const context = await openContext(fixtures.browser, "english", { javaScriptEnabled });
+    const context = await openContext(fixtures.browser, "en", { javaScriptEnabled });
     const page = await context.newPage();
     await page.goto(`${fixtures.application.origin}/login`);
     await page.fill("#username", "nina@example.com");

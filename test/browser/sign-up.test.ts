@@ -115,7 +115,7 @@ describe("a newcomer, 390×844 and 1280×900", () => {
   });
 
   it("without any script: with a password", async () => {
-    const context = await openContext(fixtures.browser, "english", { javaScriptEnabled: false });
+    const context = await openContext(fixtures.browser, "en", { javaScriptEnabled: false });
     const page = await context.newPage();
     const address = "no-script@example.com";
     await begin(page, address);
@@ -162,10 +162,10 @@ describe("a newcomer, 390×844 and 1280×900", () => {
     const { text } = await mailbox.next(email);
     expect(text).toContain("eingeladen");
     const link = /https?:\S+\/invitation\?token=\S+/.exec(text)![0];
-    const context = await openContext(browser, "german");
+    const context = await openContext(browser, "de");
     const page = await context.newPage();
     await page.goto(link);
-    await see(page, "invitation", "german");
+    await see(page, "invitation", "de");
     expect(await page.inputValue("#name")).toBe("Maria Muster");
     await page.click("#accept");
     await page.waitForSelector("#create-passkey");
@@ -176,7 +176,7 @@ describe("a newcomer, 390×844 and 1280×900", () => {
     expect(await page.textContent("main")).toContain("Maria Muster");
     await page.goto(link);
     await page.waitForSelector("text=Diese Einladung gilt nicht mehr");
-    await see(page, "invitation-ended", "german");
+    await see(page, "invitation-ended", "de");
     await context.close();
   });
 });

@@ -106,7 +106,7 @@ describe("an upstream provider, 390×844 and 1280×900", () => {
   });
 
   it("without any script: a newcomer gets an account", async () => {
-    const context = await openContext(fixtures.browser, "german", { javaScriptEnabled: false });
+    const context = await openContext(fixtures.browser, "de", { javaScriptEnabled: false });
     const page = await openPage(context);
     await page.goto(`${fixtures.application.origin}/login`);
     await page.click("#upstream-peer");

@@ -42,6 +42,12 @@ const marks: Readonly<Record<string, RegExp>> = {
   ar: /["'“”,;?]/,
 };
 
+/** A control's name for who does not see it, and its text. */
+const labels = [
+  ["account.changeName", "account.change"],
+  ["password.show", "password.showShort"],
+] as const;
+
 test("each language has its files, and no file is of a language that is not listed", () => {
   expect(folders.length).toBe(4);
   for (const folder of folders) {
@@ -71,6 +77,11 @@ describe.each(files)("%s, %s", (folder, tag) => {
       marks[tag]?.test(text.replaceAll(/\{\w+(, plural,)?/g, "x")),
     );
     expect(wrong).toEqual([]);
+  });
+
+  it("WCAG 2.2 §2.5.3: the name of a control contains what is seen of it", () => {
+    const seen = labels.filter(([name]) => texts[name] !== undefined);
+    for (const [name, visible] of seen) expect(texts[name]!.toLowerCase()).toContain(texts[visible]!.toLowerCase());
   });
 
   it("is translated", () => {

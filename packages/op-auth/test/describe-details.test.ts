@@ -40,6 +40,7 @@ describe("RFC 9396 §2: an amount", () => {
   ])("%s is shown as people write it, with every digit", async (_, amount, english, german) => {
     expect(await lines({ amount })).toEqual([`Amount: ${english}`]);
     expect(await lines({ amount }, "de")).toEqual([`Amount: ${german}`]);
+    expect((await lines({ amount }, "ar")).join()).not.toContain("\\u");
   });
 
   it.each<[string, unknown, string[]]>([

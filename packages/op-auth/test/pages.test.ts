@@ -162,7 +162,7 @@ describe("the consent page", () => {
 
   it("links to the account page, where the access is withdrawn", async () => {
     const consent = locationOf(await browser.signIn(locationOf(await browser.authorize())));
-    expect(await text(browser.get(consent))).toContain('<a href="/account">your account</a>');
+    expect(await text(browser.get(consent))).toContain('<a href="/account/applications">Applications and devices</a>');
   });
 });
 

@@ -1,12 +1,20 @@
 import type { Place } from "@edge-op/shared/http/asker";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { User } from "@edge-op/shared/users/user";
+import { describeLanguage } from "./languages.ts";
 
-/** **A place for display**: city and country, in the language of the page; `undefined` if it is not known. */
+/** Where a language has another than the Latin one. */
+const commas: Readonly<Record<string, string>> = { ar: "، ", ja: "、", "zh-Hans": "，" };
+
+/**
+ * **A place for display**: city and country, in the language of the page; `undefined` if it is not known. The city is named as the network names it,
+ * and isolated where it would turn the direction around it (UAX 9 §2.4.2).
+ */
 export function describePlace(language: string, { city, country }: Place): string | undefined {
   if (country === undefined) return undefined;
   const name = new Intl.DisplayNames([language], { type: "region", fallback: "code" }).of(country);
-  return [city, name].filter(Boolean).join(", ");
+  const isolated = city && (describeLanguage(language).direction === "rtl" ? `\u2068${city}\u2069` : city);
+  return [isolated, name].filter(Boolean).join(commas[language] ?? ", ");
 }
 
 /** **A time to wait for display**: in seconds or, for two minutes and more, in minutes. */

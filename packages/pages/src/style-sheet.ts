@@ -9,7 +9,10 @@ function derivedColors(brand: string, ground: string, scheme: ColorScheme): stri
     --text: ${colors.text}; --muted: ${colors.muted}; --line: ${colors.line};`;
 }
 
-/** **The one style sheet**, in the deployment's look: light and dark schemes, phone to desktop, visible focus. */
+/**
+ * **The one style sheet**, in the deployment's look: light and dark schemes, phone to desktop, visible focus. Lines of Japanese break between phrases,
+ * those of Korean between words. Letters of Arabic are joined, so no space is between them.
+ */
 export function styleSheet({
   brandColor,
   brandColorDark,
@@ -37,7 +40,9 @@ export function styleSheet({
 }
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
-body { margin: 0; background: var(--ground); color: var(--text); font: 1rem/1.5 ${fontStacks[font]}; overflow-wrap: break-word; }
+body { margin: 0; background: var(--ground); color: var(--text); font: 1rem/1.5 ${fontStacks[font]}; overflow-wrap: break-word; text-wrap: pretty; }
+:root:lang(ja) { word-break: auto-phrase; }
+:root:lang(ko) { word-break: keep-all; }
 .page { min-height: 100vh; min-height: 100dvh; display: flex; flex-direction: column; align-items: center; justify-content: center; gap: 1rem; padding: 1.25rem 1rem; }
 .brand { color: var(--on-ground); display: flex; align-items: center; gap: .625rem; font-weight: 600; font-size: 1.0625rem; letter-spacing: -.01em; }
 .brand img { display: block; height: 2rem; width: auto; min-width: 0; max-width: min(14rem, 60vw); border-radius: min(8px, calc(var(--radius) * .8)); object-fit: contain; }
@@ -57,6 +62,8 @@ h2 { margin: 2rem 0 .25rem; font-size: 1.0625rem; letter-spacing: -.01em; }
 .title { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: .375rem 1rem; margin: 1.75rem 0 .25rem; }
 .title h2 { margin: 0; }
 h3 { margin: 1rem 0 0; font-size: .9375rem; }
+[dir=rtl] :is(h1, h2, .brand) { letter-spacing: normal; }
+strong, dd, .brand span, input[type=text] { unicode-bidi: plaintext; }
 p { margin: .375rem 0 0; }
 .muted { color: var(--muted); }
 .center { text-align: center; margin-top: 1rem; }

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { describeAgo, describeWait, personalDates } from "../src/describe-values.ts";
+import { describeAgo, describePlace, describeWait, personalDates } from "../src/describe-values.ts";
 
 it.each([
   ["en", 1, "1 second"],
@@ -30,4 +30,15 @@ it.each([
   ["en", "not a tag", "1 Jan 2026"],
 ])("a date in %s of a person from %s: %s", (language, locale, text) => {
   expect(personalDates({ cf: undefined }, language, { claims: { locale } }).date(Date.UTC(2026, 0, 1))).toBe(text);
+});
+
+it.each([
+  ["de", "Köln, Deutschland"],
+  ["ja", "Köln、ドイツ"],
+  ["zh-Hans", "Köln，德国"],
+  ["ar", "\u2068Köln\u2069، ألمانيا"],
+])("UAX 9 §2.4.2: a place in %s", (language, text) => {
+  expect(describePlace(language, { city: "Köln", country: "DE" })).toBe(text);
+  expect(describePlace(language, { country: "DE" })).not.toMatch(/^[\p{P}\u2068]/u);
+  expect(describePlace(language, {})).toBeUndefined();
 });

@@ -14,7 +14,10 @@ interface AllowanceListProps {
   readonly details: readonly DescribedDetail[];
 }
 
-/** **The list of requested access** on the pages where a person decides; access to resources is grouped by resource. */
+/**
+ * **The list of requested access** on the pages where a person decides; access to resources is grouped by resource. Words of clients and resources
+ * are isolated: in a page from right to left, `https://bank.example/` would end with its scheme (UAX 9 §2.4.2).
+ */
 export function AllowanceList({ t, asked, resources, attributes, details }: AllowanceListProps) {
   const { others, groups } = groupAllowances(withAttributes(asked, attributes), resources, t.language);
   return (
@@ -26,7 +29,10 @@ export function AllowanceList({ t, asked, resources, attributes, details }: Allo
             <strong>{title}</strong>
             {members.map(({ label, value }) => (
               <p class="small">
-                <span class="muted">{label}:</span> {value}
+                <span class="muted">
+                  <bdi>{label}</bdi>:
+                </span>{" "}
+                <bdi>{value}</bdi>
               </p>
             ))}
           </div>
@@ -43,9 +49,15 @@ export function AllowanceList({ t, asked, resources, attributes, details }: Allo
           <CheckMark />
           <div>
             <strong>{t("resource.use", { resource: name })}</strong>
-            {name !== identifier && <p class="small muted">{identifier}</p>}
+            {name !== identifier && (
+              <p class="small muted">
+                <bdi>{identifier}</bdi>
+              </p>
+            )}
             {descriptions.map((description) => (
-              <p>{description}</p>
+              <p>
+                <bdi>{description}</bdi>
+              </p>
             ))}
           </div>
         </li>

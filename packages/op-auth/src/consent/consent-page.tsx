@@ -88,7 +88,7 @@ export function ConsentPage({ frame, view }: { readonly frame: AuthPageFrame; re
         </p>
       )}
       <p class="muted small center">
-        {t("consent.revocable")} <a href="/account">{t("consent.account")}</a>.
+        {t("consent.revocable")} <a href="/account/applications">{t("area.applications")}</a>
       </p>
       <ClientLinks t={t} client={client} />
     </Layout>

@@ -109,7 +109,8 @@ function amountOf({ language }: Translate, value: unknown): string | undefined {
   const count = decimal[1]?.length ?? 0;
   const digits = { minimumFractionDigits: count, maximumFractionDigits: count };
   const format = new Intl.NumberFormat(language, { style: "currency", currency, currencyDisplay: "code", ...digits });
-  return format.format(decimal[0] as `${number}`);
+  // The page isolates it; a mark of direction of the format would be shown as what a client has hidden.
+  return format.format(decimal[0] as `${number}`).replace(/\p{Bidi_Control}/gu, "");
 }
 
 /** The `title` of the schema, as `title#de` in another language, a text of this provider, or the words of the name, capitalized like other labels. */
