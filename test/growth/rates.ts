@@ -12,6 +12,9 @@ const ofActive = (perUser: number) => Math.round(active * perUser);
 export const clients = 2_000;
 export const resources = 500;
 /** Clients from registrations and documents: used ones are kept for 90 days, others for a day. */
+/** Organisations, and memberships of a thousandth of the users, of a deployment that has them. */
+export const organizations = 400;
+export const members = 10_000;
 export const openClients = 100_000;
 
 export const ratesPerDay = {
@@ -34,6 +37,8 @@ export const ratesPerDay = {
   thefts: 500,
   newConsents: 50_000,
   newUsers: 10_000,
+  newOrganizations: 1,
+  newMembers: 10,
   invitations: 1_000,
   deletedUsers: 5_000,
   passkeysAdded: 10_000,

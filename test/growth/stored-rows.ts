@@ -1,7 +1,9 @@
 import {
   auditEventsPerDay,
   clients,
+  members,
   openClients,
+  organizations,
   ratesPerDay,
   resources,
   revocationDays,
@@ -40,6 +42,8 @@ const {
   thefts,
   newConsents,
   newUsers,
+  newOrganizations,
+  newMembers,
   invitations,
   deletedUsers,
   passkeysAdded,
@@ -198,6 +202,42 @@ const database: readonly StoredRows[] = [
     life: "population",
     rows: users,
     text: { sub, group_name: 12 },
+  },
+  {
+    table: "organizations",
+    where: "D1",
+    // Written by: admin API.
+    perDay: newOrganizations,
+    life: "population",
+    rows: organizations,
+    text: { org_id: 17, status: 6, document: 40 },
+  },
+  {
+    table: "memberships",
+    where: "D1",
+    // Written by: admin API.
+    perDay: newMembers,
+    life: "population",
+    rows: members,
+    text: { sub, org_id: 17, status: 6, source: 13 },
+  },
+  {
+    table: "membership_roles",
+    where: "D1",
+    // Written by: admin API.
+    perDay: newMembers,
+    life: "population",
+    rows: members,
+    text: { sub, org_id: 17, role: 10 },
+  },
+  {
+    table: "organization_role_permissions",
+    where: "D1",
+    // Written by: admin API.
+    perDay: 1,
+    life: "population",
+    rows: 200,
+    text: { role: 10, permission: 16 },
   },
   {
     table: "group_roles",

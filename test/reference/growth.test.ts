@@ -104,6 +104,7 @@ function sampleValue(
 const indexedMembers: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   claims: { name: 16, email: 24 },
   metadata: { client_name: 16 },
+  document: { name: 16 },
 };
 
 function typicalDocument(members: Readonly<Record<string, number>>, id: string, characters: number): string {

@@ -115,7 +115,7 @@ test("every kind of KV key is described", () => {
       [...text.matchAll(new RegExp(`const ${name} = ["\`](\\w+:)`, "g"))].map(([, key]) => key!),
     );
   });
-  expect(kinds.length).toBe(10);
+  expect(kinds.length).toBe(12);
   expect([...new Set(written)].toSorted()).toEqual(["introspection:", "keys:"]);
   const keys = page.slice(page.indexOf("## KV"), page.indexOf("## Objects"));
   expect([...kinds, ...written].filter((key) => !keys.includes(`\`${key}`))).toEqual([]);

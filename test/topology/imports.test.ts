@@ -63,7 +63,7 @@ const floors: Readonly<Record<string, readonly string[]>> = {
   ],
   "op-management": [
     ...["index.ts", "worker.ts", "app.ts", "admin-routes.ts"],
-    ...["cut-offs", "import"],
+    ...["cut-offs", "import", "organizations"],
     ...["invitations", "registration", "users"],
     ...["attributes", "audit", "clients", "deployment", "document-hosts", "held-records", "issuers", "keys"],
     ...["refusals", "resources", "roles", "shards", "upstreams"],

@@ -140,6 +140,10 @@ const mixed: Readonly<Record<string, readonly [tables: string, reason: string]>>
     "clients, retired_subs",
     "subs differ from client_ids, and are never given again",
   ],
+  "op-management/src/organizations/member-store.ts": [
+    "organizations",
+    "the name of the organisation, and whether it exists",
+  ],
   "op-management/src/roles/assignment-store.ts": ["group_roles, invitations, role_permissions", rbac],
   "op-management/src/roles/role-authority.ts": ["group_roles, role_permissions", rbac],
   "op-management/src/upstreams/upstream-routes.ts": ["group_roles, role_permissions", rbac],
@@ -157,6 +161,10 @@ const mixed: Readonly<Record<string, readonly [tables: string, reason: string]>>
   "shared/src/control/commit-control-change.ts": ["control_changes", "whether a change has ended sessions"],
   "shared/src/users/consents.ts": ["clients", "a consent is to a client that exists"],
   "shared/src/users/identities.ts": ["upstreams", "names of providers"],
+  "shared/src/users/organizations.ts": [
+    "cut_offs, organization_role_permissions, organizations",
+    "what a membership gives, and what has ended it",
+  ],
   "shared/src/users/user-directory.ts": ["group_roles, role_permissions", rbac],
 };
 

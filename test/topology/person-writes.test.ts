@@ -63,6 +63,13 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "INSERT *": newPerson,
     "UPDATE users": newPerson,
   },
+  "op-management/src/organizations/member-store.ts": {
+    "DELETE membership_roles": administrator,
+    "DELETE memberships": administrator,
+    "INSERT membership_roles": administrator,
+    "INSERT memberships": administrator,
+    "UPDATE memberships": administrator,
+  },
   "op-management/src/roles/assignment-store.ts": { "DELETE *": administrator, "INSERT *": administrator },
   "op-management/src/users/update-many.ts": {
     "DELETE *": administrator,

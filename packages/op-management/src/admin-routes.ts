@@ -24,6 +24,7 @@ import { invitationRoutes } from "./invitations/invitation-routes.ts";
 import type { ManagementIsolate } from "./isolate.ts";
 import { issuerRoutes } from "./issuers/issuer-routes.ts";
 import { keyRoutes } from "./keys/key-routes.ts";
+import { organizationRoutes } from "./organizations/organization-routes.ts";
 import { refusalRoutes } from "./refusals/refusal-routes.ts";
 import { resourceRoutes } from "./resources/resource-routes.ts";
 import { rbacRoutes } from "./roles/role-routes.ts";
@@ -56,6 +57,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
   ...importRoutes,
   ...exportRoutes,
   ...rbacRoutes,
+  ...organizationRoutes,
   ...keyRoutes,
   ...revocationRoutes,
   ...generationRoutes,

@@ -17,16 +17,25 @@ const { paths } = describeApi(adminRouteTable, issuer) as {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>;
 };
 
-const { client_id, resource_id, issuer_id, upstream_id, sub } = exampleParameters;
+const { client_id, resource_id, issuer_id, upstream_id, sub, org_id } = exampleParameters;
+
+type Existing = readonly [method: string, path: string, body: unknown];
+const user: Existing = ["POST", "/users", { ...Object(exampleBodies["createUser"]), sub }];
 
 /** The records that exist before a call whose path names them. */
-const existing: Readonly<Record<string, readonly [method: string, path: string, body: unknown]>> = {
+const existing: Readonly<Record<string, Existing | readonly Existing[]>> = {
   clients: ["POST", "/clients", { ...Object(exampleBodies["createClient"]), client_id }],
   resources: ["POST", "/resources", { ...Object(exampleBodies["createResource"]), resource_id }],
   issuers: ["POST", "/issuers", { ...Object(exampleBodies["createIssuer"]), issuer_id }],
   upstreams: ["POST", "/upstreams", { ...Object(exampleBodies["createUpstream"]), upstream_id }],
   attributes: ["POST", "/attributes", exampleBodies["createAttribute"]],
-  users: ["POST", "/users", { ...Object(exampleBodies["createUser"]), sub }],
+  users: user,
+  organizations: [
+    user,
+    ["POST", "/organizations", exampleBodies["createOrganization"]],
+    ["PUT", `/organizations/${org_id}/members/${sub}`, exampleBodies["replaceMember"]],
+  ],
+  "organization-roles": ["PUT", "/organization-roles/editor", exampleBodies["replaceOrganizationRole"]],
   "client-document-hosts": ["PUT", "/client-document-hosts/*.example.com", exampleBodies["replaceDocumentHost"]],
   roles: ["PUT", "/roles/editor", exampleBodies["replaceRole"]],
   groups: ["PUT", "/groups/editor", exampleBodies["replaceGroup"]],
@@ -60,8 +69,8 @@ describe("the examples of the admin API's description", () => {
     async (route) => {
       const { method, path, operationId, body, response, preconditions = [] } = route;
       const before = path.includes("{") ? existing[path.split("/")[1]!] : undefined;
-      if (before !== undefined) {
-        const [by, at, record] = before;
+      const earlier = before === undefined ? [] : Array.isArray(before[0]) ? before : [before];
+      for (const [by, at, record] of earlier as readonly Existing[]) {
         expect((await admin.call(by, at, { body: record })).status).toBeLessThan(300);
       }
       const send = (headers: Readonly<Record<string, string>>): Promise<Answer> =>

@@ -14,7 +14,7 @@ let admin: AdminCaller;
 const impersonal = [
   ...["announced_version", "client_secrets", "clients", "control_registrations", "deployment", "document_hosts"],
   ...["group_roles", "key_schedule", "resources", "role_permissions", "shard_generations", "trusted_issuers"],
-  ...["attributes", "upstreams"],
+  ...["attributes", "upstreams", "organizations", "organization_role_permissions"],
   // Names users by their ids, and its rows are deleted with them.
   "held_records",
   ...["audit_anchors", "audit_gaps", "audit_watermarks"],
@@ -82,6 +82,11 @@ async function seed(): Promise<void> {
     DB.prepare(
       "INSERT INTO user_identities VALUES ('corp', 'https://idp.example.net', '7', 'pat', 'pat@corp', 1000, NULL)",
     ),
+    DB.prepare(
+      "INSERT INTO organizations (org_id, document, created_at_ms, updated_at_ms) VALUES ('acme', '{\"name\":\"Acme\"}', 0, 0)",
+    ),
+    DB.prepare("INSERT INTO memberships VALUES ('pat', 'acme', 'active', 'import', 1000, 1000)"),
+    DB.prepare("INSERT INTO membership_roles VALUES ('pat', 'acme', 'billing')"),
     DB.prepare("INSERT INTO consents VALUES ('pat', 'app', '[\"openid\"]', 1000, 2000)"),
     DB.prepare("INSERT INTO user_grants VALUES ('pat', 'app', 'grant', 1, 'wnam', 0, ?, NULL, NULL, NULL, NULL)").bind(
       later,
@@ -115,6 +120,8 @@ describe("GET /admin/users/{sub}/export", () => {
       user_addresses: [{ address_key: "pat@example.com", verified_at: expect.any(String) }],
       user_roles: [{ role: "r" }],
       user_groups: [{ group_name: "g" }],
+      memberships: [{ org_id: "acme", status: "active", source: "import", joined_at: at }],
+      membership_roles: [{ org_id: "acme", role: "billing" }],
       user_passwords: [{ updated_at: at }],
       webauthn_credentials: [{ credential_id: "cred", name: "Key", transports: ["usb"], created_at: at }],
       user_totp: [{ factor_id: "app", created_at: at }],

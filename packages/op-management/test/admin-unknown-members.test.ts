@@ -38,6 +38,15 @@ const kinds: Readonly<Record<string, Kind>> = {
     patched: { name: "Alice Example", address: { locality: "Oslo", country: "NO", planet: "later" } },
     refused: [{ claims: { favourite_colour: "red" } }, "claims.favourite_colour"],
   },
+  "/organizations/{org_id}": {
+    create: { path: "/organizations", body: { org_id: "acme", name: "Acme" } },
+    at: () => "/organizations/acme",
+    stored: { table: "organizations", column: "document" },
+    unknown: ["$.later_member"],
+    patch: { name: "Acme Ltd" },
+    patched: { name: "Acme Ltd" },
+    refused: [{ later_member: "mine" }, "later_member"],
+  },
   "/attributes/{attribute}": {
     create: { path: "/attributes", body: { attribute: "desk", type: "string", title: "Desk" } },
     at: ({ attribute }) => `/attributes/${attribute}`,

@@ -76,6 +76,14 @@ const lists: Readonly<Record<string, List>> = {
   listDocumentHosts: {},
   listInvitations: {},
   listHeldRecords: {},
+  listOrganizations: {
+    filters: { status: ["active", "disabled"], name: ["acme*", "acme"] },
+    exclusive: true,
+    rowsOfItem: 4,
+  },
+  listMembers: { path: "/organizations/o1/members", rowsOfItem: 8 },
+  listMemberships: { ...ofUser("memberships"), rowsOfItem: 8 },
+  listOrganizationRoles: { rowsOfItem: 12 },
   listRoles: { rowsOfItem: 12 },
   listGroups: { rowsOfItem: 12 },
   exportUsers: { rowsOfItem: 12 },
@@ -134,6 +142,15 @@ const rows: readonly (readonly [D1Database, string])[] = [
     `${numbered(5_000)} INSERT INTO invitations SELECT 'i' || i, 'i' || i, 'i' || i, '{"roles":[],"groups":[]}', 'root', 1, iif(i < 2500, 1, 9e14) FROM n`,
   ],
   [DB, `${numbered(5_000)} INSERT INTO held_records SELECT 'user', 'u' || i, 'active', 'user.update', 1 FROM n`],
+  [
+    DB,
+    `${numbered(5_000)} INSERT INTO organizations (org_id, status, document, created_at_ms, updated_at_ms)
+       SELECT 'o' || i, iif(i < 2500, 'disabled', 'active'), '{"name":"Acme"}', 1, 1 FROM n`,
+  ],
+  [DB, "INSERT INTO memberships SELECT sub, 'o1', 'active', 'import', 1, 1 FROM users"],
+  [DB, `${numbered(2_000)} INSERT OR IGNORE INTO memberships SELECT 'u', 'o' || i, 'active', 'import', 1, 1 FROM n`],
+  [DB, "INSERT INTO membership_roles SELECT sub, org_id, 'billing' FROM memberships"],
+  [DB, `${numbered(2_000)} INSERT INTO organization_role_permissions SELECT 'role' || (i / 2), 'p' || i FROM n`],
   [DB, `${numbered(2_000)} INSERT INTO role_permissions SELECT 'role' || (i / 2), 'p' || i FROM n`],
   [DB, `${numbered(2_000)} INSERT INTO group_roles SELECT 'group' || (i / 2), 'r' || i FROM n`],
   [

@@ -74,6 +74,10 @@ export const exampleBodies: Readonly<Record<string, unknown>> = {
   createInvitation: { email: "maria@example.com", name: "Maria Muster", groups: ["staff"], locale: "de" },
   replaceRole: { permissions: ["articles:write"] },
   replaceGroup: { roles: ["editor"] },
+  createOrganization: { org_id: "acme", name: "Acme" },
+  updateOrganization: { status: "disabled" },
+  replaceMember: { roles: ["billing"] },
+  replaceOrganizationRole: { permissions: ["invoices:read"] },
   rotateKey: { alg: "ES256" },
   revoke: { sub: "u1cLmU5bGqTzqyG9bqk8Xyg" },
   revokeEverything: { confirm: "https://op.example.com" },
@@ -96,6 +100,7 @@ export const exampleParameters: Readonly<Record<string, string>> = {
   grant_id: "g1:wnam:3:6q0mXbN4hT1yRw2cVd8L5A.1z.1z",
   invitation_id: "pYc2T0F3m6q1Xn4bV8sLwg",
   name: "editor",
+  org_id: "acme",
   kid: "es256-2026-11-22",
 };
 

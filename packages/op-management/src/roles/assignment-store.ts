@@ -7,12 +7,17 @@ import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 
 export interface AssignmentTable {
-  readonly table: "role_permissions" | "group_roles" | "user_roles" | "user_groups";
+  readonly table: "role_permissions" | "organization_role_permissions" | "group_roles" | "user_roles" | "user_groups";
   readonly holder: "role" | "group_name" | "sub";
   readonly value: "permission" | "role" | "group_name";
 }
 
 export const rolePermissions: AssignmentTable = { table: "role_permissions", holder: "role", value: "permission" };
+export const organizationRolePermissions: AssignmentTable = {
+  table: "organization_role_permissions",
+  holder: "role",
+  value: "permission",
+};
 export const groupRoles: AssignmentTable = { table: "group_roles", holder: "group_name", value: "role" };
 export const userRoles: AssignmentTable = { table: "user_roles", holder: "sub", value: "role" };
 export const userGroups: AssignmentTable = { table: "user_groups", holder: "sub", value: "group_name" };

@@ -184,6 +184,7 @@ const reasons = {
   "nobody-signed-in": "Nobody is signed in.",
   "nonce-too-long": "`nonce` is too long.",
   "other-subject-signed-in": "Another user than the requested one signed in.",
+  "organization-not-found": "Admin API: there is no such organisation, or no such member of it.",
   "page-unknown": "There is no such page.",
   "parameter-missing": "A required parameter is missing.",
   "parameter-repeated": "A parameter that may appear only once is repeated.",

@@ -226,6 +226,7 @@ export const refusalRemedies: Readonly<Record<RefusalReason, string>> = {
   "nobody-signed-in": "Not an error of the request: repeat it without `prompt=none`.",
   "nonce-too-long": "Send a shorter `nonce`: 128 random bits are enough.",
   "other-subject-signed-in": "Let the requested user sign in, or send no `id_token_hint` and no `sub` in `claims`.",
+  "organization-not-found": "List the organisations (`GET /admin/organizations`) and their members.",
   "page-unknown": "Compare the path with the list of endpoints, and the address in the link that led to it.",
   "parameter-missing": "Send the parameter that the error description names.",
   "parameter-repeated": "Send each parameter once.",

@@ -6,7 +6,7 @@ import type { KeyScheduleBindings } from "../keys/held-schedule.ts";
 import type { KeyRing } from "../keys/key-ring.ts";
 import type { ResourceDirectory } from "../resources/resource-directory.ts";
 import type { ShardMap } from "../storage/shard-map.ts";
-import type { UserDirectory } from "../users/user-directory.ts";
+import type { NamedUser, UserDirectory } from "../users/user-directory.ts";
 import type { RateLimitBindings, RateShield } from "./rate-limit.ts";
 
 /** Names of records in the text of a request. Nothing has verified them, except where it says so. */
@@ -14,14 +14,6 @@ export interface ReadAheadNames {
   readonly clientIds?: readonly (string | undefined)[];
   readonly resources?: readonly string[];
   readonly users?: readonly NamedUser[];
-}
-
-interface NamedUser {
-  readonly sub: string;
-  /** Whether the request may need the user's roles, groups and permissions. */
-  readonly withRbac: boolean;
-  /** Whether this provider has sealed the text that names the user: D1 is read too if KV has no copy. */
-  readonly isVerified?: boolean;
 }
 
 type Names = readonly (ReadAheadNames | Promise<ReadAheadNames>)[];

@@ -150,6 +150,9 @@ export const isolateMemory = {
   users: 4 * megabyte,
   /** Roles, groups and permissions of users. A miss costs a KV read. */
   rbacClaims: 2.25 * megabyte,
+  /** Memberships of organisations with their roles and permissions, about 2,000, and the organisations. A miss costs a KV read. */
+  memberships: megabyte,
+  organizations: 512 * kilobyte,
   /** The attributes that are mapped to claims: one entry, of 64 K characters at most. */
   attributes: 256 * kilobyte,
   /** Resources with their scopes: about 1,000. A miss costs a KV read. */

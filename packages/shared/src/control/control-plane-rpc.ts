@@ -14,7 +14,7 @@ import type { ShardedStore } from "../storage/shard-address.ts";
  * cut-off is also made if the Worker dies after its commit; the object then checks D1 for the change.
  */
 export interface CutOffIntent {
-  readonly kind: "sub" | "client";
+  readonly kind: Exclude<CutOffKind, "tenant">;
   readonly id: string;
   /** The administrator, for the audit. */
   readonly actor: string;

@@ -187,12 +187,14 @@ export function namesAny(
     .some((changed) => records.some(({ kind, id }) => changed.kind === kind && [id, everyId].includes(changed.id)));
 }
 
-/** The id of a cut-off's change is its key: `nb:sub:…`, `nb:client:…` or `nb:tenant:…`. */
+/** The id of a cut-off's change is its key: `nb:sub:…`, `nb:client:…`, `nb:member:…`, `nb:org:…` or `nb:tenant:…`. */
 export function changedRecords(change: NamedChange): readonly NamedChange[] {
   const { kind, id, version, record } = change;
   if (kind !== "cut-off") return [change];
   const [, of, ...rest] = id.split(":");
   if (of === "sub") return [{ kind: "user", id: rest.join(":"), version }];
+  if (of === "member") return [{ kind: "membership", id: rest.join(":"), version }];
+  if (of === "org") return [{ kind: "organization", id: rest.join(":"), version }];
   if (of === "client") return [{ kind: "client", id: rest.join(":"), version, record }];
   return [
     { kind: "user", id: everyId, version },

@@ -84,12 +84,15 @@ export function recordAll(
 /** About 100 KB of one parameter. */
 export const recordedAtOnce = 1_000;
 
-export type CutOffKind = "sub" | "client" | "tenant";
+/** `member`: of an organisation, by the id of its membership. */
+export type CutOffKind = "sub" | "client" | "member" | "org" | "tenant";
+
+const namingKinds = ["sub", "client", "member", "org"] as const;
 
 export function cutOffKey(kind: CutOffKind, id: string): string {
   return `nb:${kind}:${id}`;
 }
 
 export function cutOffKind(key: string): CutOffKind {
-  return key.startsWith("nb:sub:") ? "sub" : key.startsWith("nb:client:") ? "client" : "tenant";
+  return namingKinds.find((kind) => key.startsWith(cutOffKey(kind, ""))) ?? "tenant";
 }

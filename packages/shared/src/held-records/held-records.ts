@@ -15,6 +15,8 @@ export const heldKinds = [
   "role",
   "group",
   "attribute",
+  "organization",
+  "organization-role",
 ] as const;
 export type HeldKind = (typeof heldKinds)[number];
 
@@ -50,9 +52,13 @@ function byColumn(
 }
 
 /** A role or group is refused by giving nothing. */
-function byRows(kind: HeldKind, { table, key, value }: Readonly<Record<"table" | "key" | "value", string>>): HeldTable {
+function byRows(
+  kind: HeldKind,
+  copies: readonly ControlKind[],
+  { table, key, value }: Readonly<Record<"table" | "key" | "value", string>>,
+): HeldTable {
   return {
-    copies: ["rbac"],
+    copies,
     selectKept: `SELECT ${key} AS id, json_group_array(${value}) AS kept FROM ${table} GROUP BY ${key}`,
     refuse: `DELETE FROM ${table} WHERE ${key} IN (${heldIds(kind)})`,
     restore: `INSERT INTO ${table} SELECT h.id, given.value FROM held_records AS h, json_each(h.kept) AS given
@@ -81,9 +87,16 @@ export const heldTables: Readonly<Record<HeldKind, HeldTable>> = {
   resource: byColumn("resource", ["resource"], {
     ...{ table: "resources", key: "identifier", column: "metadata", refused: closedResource },
   }),
-  role: byRows("role", { table: "role_permissions", key: "role", value: "permission" }),
-  group: byRows("group", { table: "group_roles", key: "group_name", value: "role" }),
+  role: byRows("role", ["rbac"], { table: "role_permissions", key: "role", value: "permission" }),
+  group: byRows("group", ["rbac"], { table: "group_roles", key: "group_name", value: "role" }),
   attribute: byColumn("attribute", ["attributes", "document-hosts"], {
     ...{ table: "attributes", key: "name", column: "document", refused: unmapped },
+  }),
+  // Of all its members too, whose changes are its events.
+  organization: byColumn("organization", ["organization", "membership"], {
+    ...{ table: "organizations", key: "org_id", ...status },
+  }),
+  "organization-role": byRows("organization-role", ["membership"], {
+    ...{ table: "organization_role_permissions", key: "role", value: "permission" },
   }),
 };

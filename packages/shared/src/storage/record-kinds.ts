@@ -1,8 +1,8 @@
 /**
  * **Administrative changes and the copies that they invalidate.** Each change (client, user, roles, attributes, resource, issuer, upstream providers,
- * document hosts, keys, generations) is a row of D1's `control_changes`. Its number is the control version `cv`, which every response of a revocation
- * shard contains, with the rows in between. The isolate deletes the copies that they name before it continues. If the shard no longer knows all of
- * them, the isolate reads D1.
+ * document hosts, organisation, membership, keys, generations) is a row of D1's `control_changes`. Its number is the control version `cv`, which
+ * every response of a revocation shard contains, with the rows in between. The isolate deletes the copies that they name before it continues. If the
+ * shard no longer knows all of them, the isolate reads D1.
  *
  * A row of kind "cut-off" orders a cut-off among the changes (ADR 28); the records that contain the cut-off change with it (ADR 28).
  *
@@ -21,6 +21,8 @@ export type ControlKind =
   | "document-hosts"
   | "keys"
   | "generations"
+  | "organization"
+  | "membership"
   | "cut-off";
 
 /** The id of a change that affects every record of its kind (a role's permissions, a group's roles). */

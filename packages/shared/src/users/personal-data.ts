@@ -38,6 +38,12 @@ export const personalTables: readonly PersonalTable[] = [
   },
   { table: "user_roles", exported: ["role"], withheld: ["sub"] },
   { table: "user_groups", exported: ["group_name"], withheld: ["sub"] },
+  {
+    table: "memberships",
+    exported: ["org_id", "status", "source", "joined_at_ms"],
+    withheld: ["sub", "updated_at_ms"],
+  },
+  { table: "membership_roles", exported: ["org_id", "role"], withheld: ["sub"] },
   { table: "user_passwords", exported: ["updated_at_ms", "temporary_until_ms"], withheld: ["sub", "hash"] },
   {
     table: "webauthn_credentials",

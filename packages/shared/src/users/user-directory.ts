@@ -3,6 +3,7 @@ import { isolateMemory } from "../config/limits.ts";
 import type { ControlView } from "../control/control-view.ts";
 import { parseCutOffs, selectCutOffs } from "../cut-offs/cut-offs.ts";
 import type { RequestContext } from "../http/request-context.ts";
+import { onFirstUse } from "../runtime/on-first-use.ts";
 import { peopleOf } from "../storage/people.ts";
 import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
 import { loadRecord, type RecordQuery } from "../storage/record-kinds.ts";
@@ -14,15 +15,18 @@ import {
   mappedValues,
   storedAttributes,
 } from "./attributes.ts";
+import type { Membership } from "./organizations.ts";
 import type { RbacClaims, User, UserClaims } from "./user.ts";
 
 /**
- * **Finds users** through memory (1 h), KV (1 h) and D1, **their RBAC claims** (5 min) **and the mapping of their attributes to claims** (one
- * record), kept current by the control version. Cost warm: 0. The mapping is not read for a user without attributes.
+ * **Finds users** through memory (1 h), KV (1 h) and D1, **their RBAC claims** (5 min), **their memberships of organisations** (1 h) **and the
+ * mapping of their attributes to claims** (one record), kept current by the control version. Cost warm: 0. The mapping is not read for a user without attributes.
  */
 export class UserDirectory {
   readonly #users: ReadThrough<User>;
   readonly #rbac: ReadThrough<RbacClaims>;
+  /** Loaded with the first grant of an organisation. */
+  readonly #memberships;
   readonly #attributes: ReadThrough<MappedAttributes>;
 
   constructor(control: ControlView) {
@@ -38,6 +42,7 @@ export class UserDirectory {
       maxBytes: isolateMemory.rbacClaims,
       query: rbacQuery,
     });
+    this.#memberships = onFirstUse(async () => new (await import("./organizations.ts")).MembershipDirectory(control));
     this.#attributes = ReadThrough.ofWhole(control, { ...storedAttributes, maxBytes: isolateMemory.attributes });
   }
 
@@ -49,10 +54,13 @@ export class UserDirectory {
   /** {@link ReadThrough.readAhead} of the user and, if the request may need them, the RBAC claims. */
   async readAhead(
     context: RequestContext<StorageBindings>,
-    { sub, withRbac, isVerified }: { readonly sub: string; readonly withRbac: boolean; readonly isVerified?: boolean },
+    { sub, withRbac, isVerified, orgId }: NamedUser,
   ): Promise<void> {
-    const rbac = withRbac ? this.#rbac.readAhead(context, sub, isVerified) : undefined;
-    await Promise.all([this.#users.readAhead(context, sub, isVerified), rbac]);
+    const readRbac = async () => {
+      if (orgId !== undefined) return (await this.#memberships()).readAhead(context, { orgId, sub }, isVerified);
+      return withRbac ? this.#rbac.readAhead(context, sub, isVerified) : undefined;
+    };
+    await Promise.all([this.#users.readAhead(context, sub, isVerified), readRbac()]);
   }
 
   /** The attributes that are mapped to claims. */
@@ -69,9 +77,29 @@ export class UserDirectory {
     return values === undefined ? [] : mappedValues(values, await this.findMapping(context));
   }
 
+  /** The membership of a user, with what it gives; `undefined` for an organisation that is unknown, or of which the user is no member. */
+  async findMembership(
+    context: RequestContext<StorageBindings>,
+    orgId: string,
+    sub: string,
+  ): Promise<Membership | undefined> {
+    return (await this.#memberships()).find(context, orgId, sub);
+  }
+
   async findRbacClaims(context: RequestContext<StorageBindings>, sub: string): Promise<RbacClaims> {
     return (await this.#rbac.find(context, sub)) ?? { roles: [], groups: [], permissions: [] };
   }
+}
+
+/** A user that the text of a request names, and what of them it may need. */
+export interface NamedUser {
+  readonly sub: string;
+  /** Whether the request may need the user's roles, groups and permissions. */
+  readonly withRbac: boolean;
+  /** Whether this provider has sealed the text that names the user: D1 is read too if KV has no copy. */
+  readonly isVerified?: boolean;
+  /** The organisation of the grant: its roles and permissions are those of the membership. */
+  readonly orgId?: string | undefined;
 }
 
 const isUserClaims = objectOf<UserClaims>({});
