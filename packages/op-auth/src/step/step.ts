@@ -102,6 +102,8 @@ export interface Facts {
   readonly requiredUpstream?: string | undefined;
   /** The access that they have allowed the client. Read only if the policy remembers consent. */
   readonly allowed: readonly string[];
+  /** Whether they are an active member of the organisation of the request. Read only if it has one. */
+  readonly isMember?: boolean;
   /** The version of the terms that they have agreed to. Read only if the policy names one. */
   readonly terms?: string | undefined;
 }
@@ -109,6 +111,8 @@ export interface Facts {
 /** The requirements of the client, its request and the deployment. Computed anew for each request, and never part of a page. */
 export interface Policy
   extends Pick<AuthorizationRequest, "prompt" | "maxAgeSeconds" | "requiredAcr" | "preferredAcr" | "expectedSubject"> {
+  /** The organisation of which the person must be a member. */
+  readonly organization?: string | undefined;
   readonly consent: ConsentRule;
   readonly secondFactor: SecondFactorRule;
   /** A password alone needs a mailed code in a new browser. */

@@ -20,7 +20,8 @@ import type { RbacClaims, User, UserClaims } from "./user.ts";
 
 /**
  * **Finds users** through memory (1 h), KV (1 h) and D1, **their RBAC claims** (5 min), **their memberships of organisations** (1 h) **and the
- * mapping of their attributes to claims** (one record), kept current by the control version. Cost warm: 0. The mapping is not read for a user without attributes.
+ * mapping of their attributes to claims** (one record), kept current by the control version. Cost warm: 0. The mapping is not read for a user without
+ * attributes.
  */
 export class UserDirectory {
   readonly #users: ReadThrough<User>;
