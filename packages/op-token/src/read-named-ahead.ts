@@ -33,15 +33,16 @@ async function namedByToken(context: RequestContext<TokenEnv>, token: string): P
   if (code !== undefined) return namedByLogin(code.payload);
   const refreshToken = await readRefreshToken(context, token);
   if (refreshToken !== undefined) {
-    return namedByLogin({ sub: refreshToken.sub, resources: refreshToken.initial?.family.resources ?? [] });
+    const { sub, orgId, initial } = refreshToken;
+    return namedByLogin({ sub, orgId, resources: initial?.family.resources ?? [] });
   }
   const named = await peekAccessToken(context, token);
   if (named === undefined) return {};
   // Without a requested target, that of the subject token is kept.
   const resources = named.audiences.filter((audience) => audience !== context.settings.issuer);
-  return { resources, users: named.forUser ? [{ sub: named.sub, withRbac: true }] : [] };
+  return { resources, users: named.forUser ? [{ sub: named.sub, withRbac: true, orgId: named.orgId }] : [] };
 }
 
-function namedByLogin({ sub, resources }: Pick<AuthorizedGrant, "sub" | "resources">): ReadAheadNames {
-  return { resources, users: [{ sub, withRbac: true, isVerified: true }] };
+function namedByLogin({ sub, resources, orgId }: Pick<AuthorizedGrant, "sub" | "resources" | "orgId">): ReadAheadNames {
+  return { resources, users: [{ sub, withRbac: true, isVerified: true, orgId }] };
 }

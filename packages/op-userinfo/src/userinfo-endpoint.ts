@@ -59,7 +59,7 @@ async function namedBy(context: RequestContext<UserinfoEnv>, { token }: Presente
   const named = await peekAccessToken(context, token);
   if (named === undefined) return {};
   const withRbac = includesRbac(visibleClaims(named.scope, named.userinfoClaims));
-  return { clientIds: [named.clientId], users: [{ sub: named.sub, withRbac }] };
+  return { clientIds: [named.clientId], users: [{ sub: named.sub, withRbac, orgId: named.orgId }] };
 }
 
 /** The remembered claims for a token that may read them as plain JSON, until its user or client changes or it is revoked. */
@@ -80,16 +80,23 @@ async function describe(
   if (!accessToken.scope.includes("openid")) await requireUnrevoked(context, isolate, accessToken, scheme);
   requireUserToken(accessToken, context.settings.issuer, scheme);
   const visible = visibleClaims(accessToken.scope, accessToken.userinfoClaims);
+  const { orgId } = accessToken;
+  const findRbac = async () => {
+    if (orgId === undefined) return isolate.users.findRbacClaims(context, accessToken.sub);
+    const membership = await isolate.users.findMembership(context, orgId, accessToken.sub);
+    if (membership?.status !== "active") throw resourceError(scheme, "invalid_token", "organization-not-member");
+    return { ...membership, groups: [] };
+  };
   const [, user, client, rbac] = await Promise.all([
     requireUnrevoked(context, isolate, accessToken, scheme),
     isolate.users.find(context, accessToken.sub),
     isolate.clients.find(context, accessToken.clientId),
-    includesRbac(visible) ? isolate.users.findRbacClaims(context, accessToken.sub) : undefined,
+    includesRbac(visible) || orgId !== undefined ? findRbac() : undefined,
   ]);
   if (user?.status !== "active") throw resourceError(scheme, "invalid_token", "user-not-active");
   if (client?.status !== "active") throw resourceError(scheme, "invalid_token", "client-not-active");
   const { clientId, scope, userinfoClaims: requested } = accessToken;
-  const ofUser = () => rbac ?? isolate.users.findRbacClaims(context, user.sub);
+  const ofUser = () => rbac ?? findRbac();
   const [ofHook, mapped] = await Promise.all([
     findHookClaims(context, { endpoint: "userinfo", user, rbac: ofUser, client }),
     isolate.users.findMappedValues(context, user),
@@ -99,6 +106,7 @@ async function describe(
     sub: accessToken.pairwiseSub ?? user.sub,
     ...mappedClaims([...ofHook, ...mapped], "userinfo", { clientId, scope, requested }),
     ...selectClaims(user, rbac, visible),
+    org_id: orgId,
   };
   const isPlain = client.metadata.userinfo_signed_response_alg === undefined && !encryptsFor(client, "userinfo");
   if (!isPlain) return { accessToken, response: { client, claims } };

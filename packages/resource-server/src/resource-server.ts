@@ -4,6 +4,7 @@ import { ProtectedResource, type ProtectedResourceOptions, type ResourceAuth } f
 import { isMetadataPath } from "./protected-resource-metadata.ts";
 import type { TokenClaims } from "./token-validation.ts";
 
+export { requireOrganization } from "./organization.ts";
 export { insufficientScope, insufficientUserAuthentication } from "./step-up.ts";
 
 /** The platform's execution context. */

@@ -2,6 +2,7 @@ import { clientMark } from "@edge-op/pages/client-mark";
 import type { Client } from "@edge-op/shared/clients/client";
 import type { Settings } from "@edge-op/shared/config/settings";
 import { type Consent, listConsents } from "@edge-op/shared/users/consents";
+import { accessOf } from "../consent/requested-access.ts";
 import { loginStart } from "../pages/describe-client.tsx";
 import type { PageRequest } from "../pages/frame.ts";
 
@@ -53,7 +54,7 @@ function mergeConsents(settings: Settings, given: readonly GivenConsent[]): Appl
       clientIds: group.map((each) => each.consent.clientId),
       name: client === undefined ? consent.clientId : clientMark(client).name,
       source: client?.origin && { host: client.origin === "document" ? new URL(client.clientId).hostname : undefined },
-      allowed: [...new Set(group.flatMap((each) => each.consent.allowed))],
+      allowed: accessOf(group.flatMap((each) => each.consent.allowed)),
       sinceMs: days.length === 0 ? undefined : Math.min(...days),
       start: client && loginStart(settings, client),
     };

@@ -19,6 +19,8 @@ export interface AuthorizationRequest {
   readonly resources: readonly string[];
   /** `authorization_details` (RFC 9396). */
   readonly authorizationDetails: AuthorizationDetails | undefined;
+  /** The organisation for which the person is to act (ADR 72). */
+  readonly organization: string | undefined;
   readonly prompt: readonly Prompt[];
   readonly maxAgeSeconds: number | undefined;
   readonly loginHint: string | undefined;
@@ -87,6 +89,7 @@ export const authorizationParameters = [
   "dpop_jkt",
   "resource",
   "authorization_details",
+  "organization",
   "request",
   "request_uri",
   "registration",

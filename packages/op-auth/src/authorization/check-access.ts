@@ -1,6 +1,6 @@
 import { loggedValue, OAuthError, shownValue } from "@edge-op/protocol/oauth/errors";
 import { requireResourceIndicator } from "@edge-op/protocol/oauth/resource-indicator";
-import { intersectScope, parseScope } from "@edge-op/protocol/oauth/scope";
+import { intersectScope, isAdminScope, parseScope } from "@edge-op/protocol/oauth/scope";
 import { registeredScope } from "@edge-op/shared/clients/client";
 import { requestedDetails, requireAdminScope } from "@edge-op/shared/clients/requested-access";
 import { requireAllowedSignatures } from "@edge-op/shared/clients/security-profile";
@@ -92,4 +92,30 @@ export function checkAuthorizationDetails({
   return {
     authorizationDetails: requestedDetails(context.settings, client, parameters.get("authorization_details")),
   };
+}
+
+/** As in the admin API: 1 to 64 letters, digits, dots, hyphens, underscores or tildes. */
+const organizationPattern = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,63}$/;
+
+/**
+ * **`organization`**: only for clients whose policy has it, and never with an admin scope, which no membership gives (ADR 72). Whether it exists, and
+ * the person is a member, is decided after they have proven who they are.
+ */
+export function checkOrganization(
+  { client, parameters }: Pick<CheckInput, "client" | "parameters">,
+  scope: readonly string[],
+): Pick<AuthorizationRequest, "organization"> {
+  const organization = parameters.get("organization");
+  if (organization === undefined) return { organization };
+  if (client.metadata.organization !== "allowed" || !organizationPattern.test(organization)) {
+    throw new OAuthError("invalid_request", "organization-parameter", {
+      description: "The organization is malformed, or the client's registration allows none.",
+    });
+  }
+  if (scope.some(isAdminScope)) {
+    throw new OAuthError("invalid_scope", "organization-parameter", {
+      description: "An admin scope belongs to no organization.",
+    });
+  }
+  return { organization };
 }

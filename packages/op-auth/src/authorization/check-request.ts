@@ -1,6 +1,6 @@
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { CheckInput, CodeRequest, ResponseTarget } from "./authorization-request.ts";
-import { checkAuthorizationDetails, checkResource, checkScope } from "./check-access.ts";
+import { checkAuthorizationDetails, checkOrganization, checkResource, checkScope } from "./check-access.ts";
 import { checkClaims } from "./check-claims.ts";
 import { checkDpopKey, checkPkce } from "./check-proofs.ts";
 import { checkExpectedSubject, checkHints, checkMaxAge, checkPreferredAcr, checkPrompt } from "./check-sign-in.ts";
@@ -26,6 +26,7 @@ export async function checkRequest(input: CheckInput, target: ResponseTarget): P
     scope,
     resources,
     ...checkAuthorizationDetails(input),
+    ...checkOrganization(input, scope),
     ...checkPrompt(input),
     ...checkMaxAge(input),
     ...checkNonce(input),

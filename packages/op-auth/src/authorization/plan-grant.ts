@@ -74,7 +74,11 @@ export function loginOf(
   { sub, sid }: Pick<Session, "sub" | "sid">,
   { acr, amr, atMs }: Authentication,
   subject: string,
-  { claims, authorizationDetails }: Partial<Pick<AuthorizationRequest, "claims" | "authorizationDetails">>,
+  {
+    claims,
+    authorizationDetails,
+    organization: orgId,
+  }: Partial<Pick<AuthorizationRequest, "claims" | "authorizationDetails" | "organization">>,
 ): LoginContext {
   return {
     sub,
@@ -86,5 +90,6 @@ export function loginOf(
     authorizationDetails: formatDetails(authorizationDetails),
     authTimeSeconds: toSeconds(atMs),
     cnf: undefined,
+    orgId,
   };
 }

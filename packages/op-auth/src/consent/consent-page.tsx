@@ -15,7 +15,7 @@ import { stepFrame } from "../step/step-request.ts";
 import { AllowanceList } from "./allowance-list.tsx";
 import { adminResource } from "./allowances.ts";
 import { type DescribedDetail, describeDetails } from "./describe-details.ts";
-import { releasedAttributes, requestedAllowances } from "./requested-access.ts";
+import { accessOf, releasedAttributes, requestedAllowances } from "./requested-access.ts";
 
 interface ConsentView {
   readonly form: StepForm;
@@ -23,6 +23,8 @@ interface ConsentView {
   /** Present for a client that no administrator has registered. */
   readonly source: ClientSource | undefined;
   readonly user: User;
+  /** The name of the organisation for which the person is to act. */
+  readonly organization: string | undefined;
   /** Scope values, `claim:<name>`, and resources with their scope values. */
   readonly asked: readonly string[];
   readonly resources: readonly Resource[];
@@ -39,8 +41,9 @@ export async function showConsent(at: StepPageRequest): Promise<Response> {
   if (authorization === undefined || person === undefined) throw new Error("nobody to ask");
   const { client, request: asking } = authorization;
   const frame = await stepFrame(at);
-  const asked = requestedAllowances(asking);
-  const [resources, attributes] = await Promise.all([
+  const asked = accessOf(requestedAllowances(asking));
+  const [membership, resources, attributes] = await Promise.all([
+    asking.organization && isolate.users.findMembership(context, asking.organization, person.user.sub),
     isolate.resources.findAll(context, asking.resources),
     releasedAttributes(at, client.clientId, asked, person.user),
   ]);
@@ -49,6 +52,7 @@ export async function showConsent(at: StepPageRequest): Promise<Response> {
     client: await describeClient(context, isolate, client),
     source: clientSource(client, asking.redirectUri),
     user: person.user,
+    organization: membership ? membership.name : undefined,
     ...{ asked, attributes, resources: [...resources, adminResource(context.settings.issuer, frame.t)] },
     details: describeDetails(context.settings, frame.t, asking.authorizationDetails),
   };
@@ -70,6 +74,11 @@ export function ConsentPage({ frame, view }: { readonly frame: AuthPageFrame; re
       </div>
       {view.source && <Source t={t} source={view.source} />}
       <p class="asks">{t("consent.asks", { client: client.name })}</p>
+      {view.organization !== undefined && (
+        <p class="note" id="organization">
+          {t("consent.organization", { organization: view.organization })}
+        </p>
+      )}
       <AllowanceList t={t} {...view} />
       <form method="post" action={view.form.action} class="actions" id="decide">
         <HiddenFields fields={view.form.fields} />

@@ -25,16 +25,32 @@ export function requestedAllowances({
   scope,
   claims,
   resources,
-}: Pick<AuthorizationRequest, "scope" | "claims" | "resources">): string[] {
+  organization,
+}: Pick<AuthorizationRequest, "scope" | "claims" | "resources"> &
+  Partial<Pick<AuthorizationRequest, "organization">>): string[] {
   const names = new Set([...Object.keys(claims?.userinfo ?? {}), ...Object.keys(claims?.id_token ?? {})]);
   const covered = claimsCoveredBy(scope);
   const single = [...names].filter((name) => !protocolClaims.includes(name) && !covered.includes(name));
   const atResources = scope.filter((value) => !isProviderScope(value));
-  return [
+  const asked = [
     ...(resources.length === 0 ? scope : scope.filter(isProviderScope)),
     ...single.map((name) => `claim:${name}`),
     ...resources.flatMap((resource) => resourceAllowances(resource, atResources)),
   ];
+  return withinOrganization(asked, organization);
+}
+
+const organizationPrefix = "organization:";
+
+/** Access for an organisation is other access: a consent for one covers neither another one nor the deployment (ADR 72). */
+function withinOrganization(items: readonly string[], organization: string | undefined): string[] {
+  return organization === undefined ? [...items] : items.map((item) => `${organizationPrefix}${organization} ${item}`);
+}
+
+/** The same access, without the organisations in which it is allowed. */
+export function accessOf(items: readonly string[]): string[] {
+  const of = (item: string) => (item.startsWith(organizationPrefix) ? item.slice(item.indexOf(" ") + 1) : item);
+  return [...new Set(items.map(of))];
 }
 
 /** A longer object is stored as its hash, so that the row of a consent does not grow without a bound. */
@@ -47,19 +63,22 @@ const longestDetail = 600;
  */
 export async function detailAllowances({
   authorizationDetails,
-}: Pick<AuthorizationRequest, "authorizationDetails">): Promise<string[]> {
+  organization,
+}: Pick<AuthorizationRequest, "authorizationDetails"> & Partial<Pick<AuthorizationRequest, "organization">>): Promise<
+  string[]
+> {
   const all = (authorizationDetails ?? []).map(async (detail) => {
     const text = canonicalJson(detail);
     return text.length <= longestDetail
       ? `detail:${text}`
       : `detail:${encodeBase64Url(await sha256(text))} ${detail.type}`;
   });
-  return [...new Set(await Promise.all(all))];
+  return withinOrganization([...new Set(await Promise.all(all))], organization);
 }
 
 /** The authorization details of a consent; of those that are stored as a hash, only the type. */
 export function allowedDetails(allowed: readonly string[]): AuthorizationDetail[] {
-  return allowed.flatMap((item): AuthorizationDetail[] => {
+  return accessOf(allowed).flatMap((item): AuthorizationDetail[] => {
     if (!item.startsWith("detail:")) return [];
     const text = item.slice("detail:".length);
     const detail = parseJsonObject(text) ?? { type: text.slice(text.indexOf(" ") + 1) };

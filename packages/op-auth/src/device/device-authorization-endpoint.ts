@@ -57,6 +57,12 @@ export async function deviceAuthorizationEndpoint(
   const form = readForm(request);
   const decide = async (decision: OpenDecision) => {
     const client = await authenticateClient(context, isolate, request, form, "/device_authorization");
+    // Whoever has the device would choose the organisation of the person who has the code (ADR 72).
+    if (form.get("organization") !== undefined) {
+      throw new OAuthError("invalid_request", "organization-parameter", {
+        description: "A device authorization has no organization.",
+      });
+    }
     // Each request stores a row.
     if (canBeAnyone(client)) isolate.rateShield.countAddress(context, request);
     if (!client.metadata.grant_types.includes("urn:ietf:params:oauth:grant-type:device_code")) {

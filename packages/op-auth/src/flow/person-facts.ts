@@ -1,5 +1,6 @@
 import type { Browser } from "@edge-op/pages/cookies";
 import type { Client } from "@edge-op/shared/clients/client";
+import { noteMembership } from "@edge-op/shared/grants/grant";
 import type { Session } from "@edge-op/shared/sessions/session-rpc";
 import { findConsent } from "@edge-op/shared/users/consents";
 import { type Factors, findFactors } from "@edge-op/shared/users/factors";
@@ -42,20 +43,32 @@ export async function readPersonFacts(
   const { roles } = policy.mfaRoles.length === 0 ? { roles: [] } : await isolate.users.findRbacClaims(context, sub);
   const isLeaving = added?.isActive !== true && (await isolate.users.find(context, sub))?.status === "leaving";
   const person = { sub, subject, proofs, roles, isLeaving };
+  const membership = await readMembership(at, policy, sub);
   const place = policy.confirmsBrowsers ? await readBrowser(at, browser, sub) : {};
   if (!dependsOnFactors(flow, person, policy, context.arrivedAtMs)) {
     const terms = await agreedTerms(at, browser, policy.terms, {
       sub,
       read: added?.terms ?? versionOf(added?.factors),
     });
-    return { person, factors: undefined, isRemembered: false, ...place, requiredUpstream, terms };
+    return { person, factors: undefined, isRemembered: false, ...place, ...membership, requiredUpstream, terms };
   }
   const factors = await withProviderAcr(at, added?.factors ?? (await findFactors(context.env.DB, sub)), proofs);
   const isRemembered =
     factors !== undefined && (await isRememberedDevice(context, request, browser, { sub, epoch: factors.epoch }));
   const recovery = await findOfferedRecovery(at, flow, policy, factors);
   const terms = added?.terms?.version ?? factors?.terms;
-  return { person, factors, isRemembered, ...place, requiredUpstream, recovery, terms };
+  return { person, factors, isRemembered, ...place, ...membership, requiredUpstream, recovery, terms };
+}
+
+/** Read in the decision, which is made again if a change names the membership or its organisation before it stands. */
+async function readMembership(
+  { context, isolate }: PageRequest,
+  { organization }: Policy,
+  sub: string,
+): Promise<Pick<Facts, "isMember">> {
+  if (organization === undefined) return {};
+  const membership = await isolate.users.findMembership(context, organization, sub);
+  return { isMember: membership?.status === "active" };
 }
 
 function versionOf(factors: Factors | undefined) {
@@ -80,11 +93,12 @@ export async function readFacts(
   position: Known,
   policy: Policy,
   { clientId }: Client,
-  found: Pick<InSession, "session" | "subject" | "known"> | undefined,
+  found: Pick<InSession, "session" | "subject" | "known" | "grant"> | undefined,
   allowed: readonly string[] | undefined,
 ): Promise<Facts> {
   if (found === undefined) return nobody;
-  const { session, subject } = found;
+  const { session, subject, grant } = found;
+  noteMembership(at.context, grant, { orgId: policy.organization, sub: session.sub });
   const { consent, asked } = policy;
   const inSession = found.known?.consented ?? [];
   const readAllowed = async () => {

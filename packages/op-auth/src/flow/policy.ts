@@ -20,12 +20,23 @@ export async function authorizationPolicy(
   client: Client,
   request: CodeRequest,
 ): Promise<Policy> {
-  const { prompt, maxAgeSeconds, requiredAcr, preferredAcr, expectedSubject, scope } = request;
+  const { prompt, maxAgeSeconds, requiredAcr, preferredAcr, expectedSubject, scope, organization } = request;
   const asked = [...requestedAllowances(request), ...(await detailAllowances(request))];
   const consent = consentRule(context.settings, client, request);
   const factors = factorPolicy(context, client, scope);
   const terms = readDeployment(context.env).terms?.version;
-  return { prompt, maxAgeSeconds, requiredAcr, preferredAcr, expectedSubject, consent, ...factors, asked, terms };
+  return {
+    prompt,
+    maxAgeSeconds,
+    requiredAcr,
+    preferredAcr,
+    expectedSubject,
+    consent,
+    ...factors,
+    asked,
+    terms,
+    organization,
+  };
 }
 
 /**

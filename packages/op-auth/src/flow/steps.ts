@@ -34,6 +34,9 @@ export const steps: readonly Step[] = [
   consentStep,
 ];
 
+/** The same for an organisation that is unknown or disabled. */
+const notMember: Refusal = { kind: "refuse", code: "access_denied", reason: "organization-not-member" };
+
 export type NextStep = { readonly kind: "page"; readonly step: Step } | { readonly kind: "finish" } | Refusal;
 
 /** **What comes next in a flow**: the first step that is needed, or its end. Pure. With `prompt=none`, a page is a refusal. */
@@ -44,6 +47,8 @@ export function nextStep(
   nowMs: number,
 ): NextStep {
   for (const step of steps) {
+    // Who is no member learns it when they have proven who they are, and before they are asked to allow anything.
+    if (step === consentStep && facts.isMember === false) return notMember;
     const state = step.state({ flow, facts, policy, nowMs });
     if (state.kind === "refuse") return state;
     if (state.kind === "done") continue;

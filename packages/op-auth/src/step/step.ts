@@ -119,6 +119,8 @@ export interface Facts {
   readonly allowed: readonly string[];
   /** Their recovery by mail alone. Read only for a person who has proven a mailbox and lacks what is asked for beside it. */
   readonly recovery?: OfferedRecovery | undefined;
+  /** Whether they are an active member of the organisation of the request. Read only if it has one. */
+  readonly isMember?: boolean;
   /** The version of the terms that they have agreed to. Read only if the policy names one. */
   readonly terms?: string | undefined;
 }
@@ -126,6 +128,8 @@ export interface Facts {
 /** The requirements of the client, its request and the deployment. Computed anew for each request, and never part of a page. */
 export interface Policy
   extends Pick<AuthorizationRequest, "prompt" | "maxAgeSeconds" | "requiredAcr" | "preferredAcr" | "expectedSubject"> {
+  /** The organisation of which the person must be a member. */
+  readonly organization?: string | undefined;
   readonly consent: ConsentRule;
   readonly secondFactor: SecondFactorRule;
   /** A mailbox alone recovers an account, after a day (`RECOVERY=address`). */

@@ -78,6 +78,8 @@ async function withinPermissions(
   token: AccessToken,
 ): Promise<AccessToken> {
   if (!token.forUser) return token;
+  // Roles of the deployment mean nothing in a grant of an organisation (ADR 72).
+  if (token.orgId !== undefined) return { ...token, scope: [] };
   const { permissions } = await isolate.users.findRbacClaims(context, token.sub);
   return { ...token, scope: token.scope.filter((value) => permissions.includes(value)) };
 }

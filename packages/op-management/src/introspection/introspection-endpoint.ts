@@ -186,18 +186,22 @@ export async function introspectRefreshToken(
   const { grantId, address } = family.grant;
   const place = await isolate.shardMap.placeAgain(context, "revocation", address, grantId);
   const subject = grantSubject({ grantId, address: place }, family);
-  const [user, client, isRevoked] = await Promise.all([
+  const { orgId } = family;
+  const [user, client, membership, isRevoked] = await Promise.all([
     isolate.users.find(context, family.sub),
     isolate.clients.find(context, family.clientId),
+    orgId === undefined ? undefined : isolate.users.findMembership(context, orgId, family.sub),
     isolate.revocation.isRevoked(context, [subject]),
   ]);
   // A refresh with this token would be refused because of the same records.
   if (isRevoked || user?.status !== "active" || client?.status !== "active") return inactive;
-  if (isCutOffByRecords(subject, [user, client])) return inactive;
+  if (orgId !== undefined && membership?.status !== "active") return inactive;
+  if (isCutOffByRecords(subject, [user, client, membership])) return inactive;
   return {
     active: true,
     token_type: "refresh_token",
     client_id: family.clientId,
+    org_id: orgId,
     sub: family.pairwiseSub ?? family.sub,
     iss: context.settings.issuer,
     iat: toSeconds(family.grant.grantCreatedAtMs),

@@ -42,6 +42,8 @@ export interface IntrospectionResponse {
   readonly active: boolean;
   readonly scope?: string | undefined;
   readonly client_id?: string;
+  /** The organisation for which the user acts. */
+  readonly org_id?: string | undefined;
   readonly username?: string | undefined;
   readonly token_type?: PresentationType | "refresh_token";
   readonly exp?: number;
@@ -81,6 +83,7 @@ export function describeAccessToken(issuer: string, token: AccessToken): Introsp
     active: true,
     scope: token.scope.length === 0 ? undefined : formatScope(token.scope),
     client_id: token.clientId,
+    org_id: token.orgId,
     username: token.username,
     token_type: presentationType(token.cnf),
     exp: token.expiresAtSeconds,

@@ -1,8 +1,9 @@
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { membershipId } from "@edge-op/shared/cut-offs/cut-offs";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import { longestMemberSub, membershipId, mostMemberships } from "@edge-op/shared/users/organizations";
+import { longestMemberSub, mostMemberships } from "@edge-op/shared/users/organizations";
 import * as z from "zod";
 import { commitChange } from "../admin/commit-change.ts";
 import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-route.ts";

@@ -92,6 +92,8 @@ async function readSubject({ context, isolate, client, form }: IdJagRequest) {
   const idToken = await readIdToken(context, isolate, token);
   if (idToken === undefined) throw unacceptableToken("subject-token-invalid");
   if (idToken.clientId !== client.clientId) throw unacceptableToken("subject-token-of-other-client");
+  // Another server knows no organisation of this one: it would take the person for all of them.
+  if (idToken.orgId !== undefined) throw unacceptableToken("organization-parameter");
   return idToken;
 }
 

@@ -19,6 +19,7 @@ export type ExchangeParty = Pick<
   AccessToken,
   | "sub"
   | "clientId"
+  | "orgId"
   | "grantClientId"
   | "viaClientIds"
   | "lineage"

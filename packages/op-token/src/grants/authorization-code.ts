@@ -45,7 +45,7 @@ async function decide(request: CodeRequest) {
   const mismatch = findMismatch(code.payload, { clientId: client.clientId, cnf: proof?.cnf, codeChallenge });
   if (mismatch !== undefined) throw new OAuthError("invalid_grant", mismatch);
   const resources = await requestedResources(request, code.payload.resources);
-  const user = await findActiveUser(request, code.payload.sub);
+  const user = await findActiveUser(request, code.payload.sub, code.payload.orgId);
   return { text, code, redirectUri: form.get("redirect_uri"), resources, details, user };
 }
 
@@ -53,7 +53,7 @@ async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decid
   const { context, isolate, client, proof } = request;
   const { text, code, redirectUri, resources, details, user } = due;
   const { payload } = code;
-  const { grant, sub } = payload;
+  const { grant, sub, orgId } = payload;
   // First, so that a request that a proxy sends twice is refused as a repeated proof and does not end the grant as a stolen code (ADR 37).
   await proof?.spend();
   const { redirect_uris: registeredUris } = client.metadata;
@@ -64,7 +64,7 @@ async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decid
     named,
     ({ targets }, isUnchecked) =>
       isolate.codes.spend(context, code, { refusal: refuseUse(payload, { ...asked, targets }), isUnchecked }),
-    { grant, sub, spent: "spent", takeBack: () => isolate.codes.takeBack(context, code) },
+    { grant, sub, orgId, spent: "spent", takeBack: () => isolate.codes.takeBack(context, code) },
   );
   if (result.kind === "replayed") return refuseReplay(request, result.revocation, "code-replayed");
   if (result.kind === "invalid_request") throw missingRedirectUri();

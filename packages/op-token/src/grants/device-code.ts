@@ -42,7 +42,10 @@ async function decide(request: DeviceRequest) {
 async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decide>>): Promise<TokenResponse> {
   const { context, isolate, client, proof } = request;
   const { code, approved, resources, details } = due;
-  const [user] = await Promise.all([findActiveUser(request, approved.sub), refuseRevokedGrant(request, approved)]);
+  const [user] = await Promise.all([
+    findActiveUser(request, approved.sub, undefined),
+    refuseRevokedGrant(request, approved),
+  ]);
   await request.validate();
   // Before the code, so that an identical retry of a request does not count as a second use of the code.
   await proof?.spend();

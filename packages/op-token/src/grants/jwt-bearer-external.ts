@@ -51,7 +51,7 @@ export async function decideExternalAssertion(request: ExternalRequest): Promise
   );
   const mayAct = readForeignMayAct(claims, context.settings.issuer, invalidGrant);
   const [user, pairwiseSub] = await Promise.all([
-    forUser ? findActiveUser(request, sub) : undefined,
+    forUser ? findActiveUser(request, sub, undefined) : undefined,
     forUser ? pairwiseSubject(context.env, client, sub) : undefined,
   ]);
   const ruledSeconds = rule.access_token_lifetime ?? Number.POSITIVE_INFINITY;

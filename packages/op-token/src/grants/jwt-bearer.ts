@@ -56,7 +56,7 @@ async function decideOwnAssertion(request: AssertionRequest): Promise<DueToken> 
   const { target: requested, described, isDefault } = await requestedTarget(request);
   const target = isDefault ? withUserinfo(requested, scope, context.settings.issuer) : requested;
   const [user, pairwiseSub] = await Promise.all([
-    findActiveUser(request, sub),
+    findActiveUser(request, sub, undefined),
     pairwiseSubject(context.env, client, sub),
   ]);
   return {

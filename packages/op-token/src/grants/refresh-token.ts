@@ -10,13 +10,13 @@ import type { RotationRefusal } from "@edge-op/shared/refresh/refresh-family-rpc
 import { readRefreshToken } from "@edge-op/shared/refresh/refresh-token";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { defineGrantModule, type GrantRequest, type IssueRequest, type TokenResponse } from "../grant-module.ts";
-import { findActiveUser } from "../issuing/find-active-user.ts";
+import { findActiveUser, refuseOtherOrganization } from "../issuing/find-active-user.ts";
 import { planAccessToken, toFamilyAccessToken, tokensEndAtMs } from "../issuing/issue-access-token.ts";
 import { issueLoginTokens } from "../issuing/issue-login-tokens.ts";
 import { requestedResources } from "../issuing/requested-target.ts";
 import { spend } from "../issuing/spend.ts";
 
-const parameters = ["refresh_token", "scope", "resource", "authorization_details"] as const;
+const parameters = ["refresh_token", "scope", "resource", "authorization_details", "organization"] as const;
 
 type RefreshRequest = GrantRequest<(typeof parameters)[number]>;
 
@@ -44,7 +44,8 @@ async function decide(request: RefreshRequest) {
   if (token === undefined) throw new OAuthError("invalid_grant", "refresh-token-invalid");
   const resources = await requestedResources(request, token.initial?.family.resources);
   const details = requestedDetails(context.settings, client, form.get("authorization_details"));
-  const user = await findActiveUser(request, token.sub);
+  refuseOtherOrganization(form, token.orgId);
+  const user = await findActiveUser(request, token.sub, token.orgId);
   return { token, scope, resources, details, user };
 }
 
@@ -64,7 +65,7 @@ async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decid
     dropsScope: client.origin !== undefined,
     graceMs: (client.metadata.refresh_token_grace ?? context.settings.refreshGraceSeconds) * 1000,
   };
-  const { sub } = token;
+  const { sub, orgId } = token;
   // Its tokens move to the newest generation of revocation shards, so that older ones drain; the family decides about its refresh tokens.
   const { grantId, address } = token.grant;
   const grant = { grantId, address: await isolate.shardMap.placeAgain(context, "revocation", address, grantId) };
@@ -77,11 +78,11 @@ async function issue(request: IssueRequest, due: Awaited<ReturnType<typeof decid
       const ends = { accessToken, tokensEndAtMs: tokensEndAtMs(request, accessToken) };
       return isolate.refreshFamilies.rotate(context, token, { ...use, targets, allowedScope, ...ends, isUnchecked });
     },
-    { grant, sub, spent: "rotated", takeBack: () => isolate.refreshFamilies.takeBack(context, token) },
+    { grant, sub, orgId, spent: "rotated", takeBack: () => isolate.refreshFamilies.takeBack(context, token) },
   );
   if ("reason" in rotation) return refuse(request, rotation);
   const { family, successor, refreshToken } = rotation;
-  const tokens = { ...successor, login: family, user, refreshToken, checked };
+  const tokens = { ...successor, login: { ...family, orgId }, user, refreshToken, checked };
   return issueLoginTokens(await request.commit(), { ...tokens, requestedDetails: details });
 }
 

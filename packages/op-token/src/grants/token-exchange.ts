@@ -15,7 +15,7 @@ import { nextActor, requireActor, requireMayAct } from "../exchange/actors.ts";
 import { type DueIdJag, decideIdJag, issueIdJag } from "../exchange/exchange-id-jag.ts";
 import { type ExchangeParty, readExchangeParty } from "../exchange/exchange-party.ts";
 import { defineGrantModule, type GrantRequest } from "../grant-module.ts";
-import { findActiveUser } from "../issuing/find-active-user.ts";
+import { findActiveUser, refuseOtherOrganization } from "../issuing/find-active-user.ts";
 import { type DueToken, issueDueToken, unacceptableToken } from "../issuing/issue-due-token.ts";
 import {
   type DescribedTarget,
@@ -37,6 +37,7 @@ const parameters = [
   "audience",
   "resource",
   "authorization_details",
+  "organization",
 ] as const;
 
 type ExchangeRequest = GrantRequest<(typeof parameters)[number]>;
@@ -73,6 +74,9 @@ async function decide(request: ExchangeRequest): Promise<DueToken> {
     requireProven(request, actor, policy);
   }
   requireMayAct(request, subject, actor);
+  refuseOtherOrganization(form, subject.orgId);
+  // An actor acts for its own organisation, if it has one.
+  if (actor?.orgId !== undefined && actor.orgId !== subject.orgId) throw unacceptableToken("organization-parameter");
   const lineage = nextLineage(subject);
   const scope = narrowedScope(form, subject, policy);
   const authorizationDetails = narrowDetails(
@@ -83,7 +87,7 @@ async function decide(request: ExchangeRequest): Promise<DueToken> {
   const { target, described } = await exchangeTarget(request, subject, policy);
   const [act, user, pairwiseSub] = await Promise.all([
     nextActor(request, subject, actor),
-    subject.forUser ? findActiveUser(request, subject.sub, "invalid_request") : undefined,
+    subject.forUser ? findActiveUser(request, subject.sub, subject.orgId, "invalid_request") : undefined,
     subject.forUser ? pairwiseSubject(context.env, client, subject.sub) : undefined,
   ]);
   const parties = actor === undefined ? [subject] : [subject, actor];
@@ -92,6 +96,7 @@ async function decide(request: ExchangeRequest): Promise<DueToken> {
       ...target,
       ...authenticationEvent(subject),
       sub: subject.sub,
+      orgId: subject.orgId,
       pairwiseSub,
       forUser: subject.forUser,
       grantClientId: subject.grantClientId,

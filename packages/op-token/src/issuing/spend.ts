@@ -16,6 +16,7 @@ type Lacking =
 interface Checkable {
   readonly grant: Pick<GrantIdentity, "grantId" | "address">;
   readonly sub: string;
+  readonly orgId: string | undefined;
   /** The kind of a result that changed something. */
   readonly spent: string;
   takeBack(): Promise<void>;
@@ -69,12 +70,12 @@ export async function spend<Result extends { readonly kind: string }>(
   throw new Error("the object lacks something else at each call");
 }
 
-function isCovered({ context, isolate, client }: IssueRequest, { grant, sub }: Checkable): boolean {
-  return isolate.revocation.isCovered(context, grantSubject(grant, { sub, clientId: client.clientId }));
+function isCovered({ context, isolate, client }: IssueRequest, { grant, sub, orgId }: Checkable): boolean {
+  return isolate.revocation.isCovered(context, grantSubject(grant, { sub, clientId: client.clientId, orgId }));
 }
 
-async function check(request: IssueRequest, { grant, sub }: Checkable): Promise<void> {
-  await refuseRevokedGrant(request, { grant, sub });
+async function check(request: IssueRequest, { grant, sub, orgId }: Checkable): Promise<void> {
+  await refuseRevokedGrant(request, { grant, sub, orgId });
   await request.validate();
   await request.proof?.spend();
 }

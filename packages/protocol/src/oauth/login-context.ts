@@ -50,16 +50,19 @@ export interface LoginContext extends AuthenticationEvent {
   readonly authorizationDetails: DetailsText | undefined;
   /** The key that must be proven to use the code or the refresh token; access tokens are bound to the key of their own request. */
   readonly cnf: KeyConfirmation | undefined;
+  /** The organisation for which the person acts; absent: none (ADR 72). The last member, which {@link packLogin} leaves out without one. */
+  readonly orgId?: string | undefined;
 }
 
 const loginMembers = Object.keys({
   ...{ sub: true, pairwiseSub: true, sid: true, acr: true, amr: true, claims: true, authorizationDetails: true },
-  ...{ authTimeSeconds: true, cnf: true },
+  ...{ authTimeSeconds: true, cnf: true, orgId: true },
 } satisfies Record<keyof LoginContext, true>) as readonly (keyof LoginContext)[];
 
 /** The login context as a list of values, for JSON in a text that a client keeps: a third shorter than with names. */
 export function packLogin(login: LoginContext): readonly unknown[] {
-  return loginMembers.map((name) => login[name]);
+  const values = loginMembers.map((name) => login[name]);
+  return login.orgId === undefined ? values.slice(0, -1) : values;
 }
 
 /** Reads the result of {@link packLogin} from JSON. */
@@ -69,6 +72,6 @@ export function unpackLogin(values: readonly unknown[]): LoginContext {
 
 /** The login context of a larger object, without its other members. */
 export function loginContext(of: LoginContext): LoginContext {
-  const { sub, pairwiseSub, sid, claims, authorizationDetails, cnf } = of;
-  return { sub, pairwiseSub, sid, claims, authorizationDetails, cnf, ...authenticationEvent(of) };
+  const { sub, pairwiseSub, sid, claims, authorizationDetails, cnf, orgId } = of;
+  return { sub, pairwiseSub, sid, claims, authorizationDetails, cnf, orgId, ...authenticationEvent(of) };
 }

@@ -189,6 +189,10 @@ const reasons = {
   "nonce-too-long": "`nonce` is too long.",
   "other-subject-signed-in": "Another user than the requested one signed in.",
   "organization-not-found": "Admin API: there is no such organisation, or no such member of it.",
+  "organization-not-member":
+    "The person is no member of the requested organisation, or was removed; or it is unknown, disabled or not of the grant.",
+  "organization-parameter":
+    "`organization` is malformed, is not allowed by the registration of the client, or is another one than that of the grant.",
   "page-unknown": "There is no such page.",
   "parameter-missing": "A required parameter is missing.",
   "parameter-repeated": "A parameter that may appear only once is repeated.",

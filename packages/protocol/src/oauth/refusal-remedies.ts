@@ -231,6 +231,10 @@ export const refusalRemedies: Readonly<Record<RefusalReason, string>> = {
   "nonce-too-long": "Send a shorter `nonce`: 128 random bits are enough.",
   "other-subject-signed-in": "Let the requested user sign in, or send no `id_token_hint` and no `sub` in `claims`.",
   "organization-not-found": "List the organisations (`GET /admin/organizations`) and their members.",
+  "organization-not-member":
+    "Add the person (`PUT /admin/organizations/<org_id>/members/<sub>`), or let them choose another account.",
+  "organization-parameter":
+    "Set `organization` to `allowed` in the client's registration; for another organisation, send a new authorization request.",
   "page-unknown": "Compare the path with the list of endpoints, and the address in the link that led to it.",
   "parameter-missing": "Send the parameter that the error description names.",
   "parameter-repeated": "Send each parameter once.",

@@ -7,7 +7,17 @@ import { protocolClaims, rbacScopes, standardClaims } from "./claims.ts";
 const ofTokens = [
   ...["nbf", "jti", "scope", "client_id", "cnf", "act", "may_act", "token_type", "active", "resource"],
   ...["at_hash", "c_hash", "s_hash", "sub_jwk", "sub_id", "events", "toe", "txn", "status", "vot", "vtm"],
-  ...["authorization_details", "username", "user", "grant_client", "via", "lineage", "sealed_sub", "claims_userinfo"],
+  ...[
+    "authorization_details",
+    "username",
+    "user",
+    "grant_client",
+    "via",
+    "lineage",
+    "sealed_sub",
+    "claims_userinfo",
+    "org_id",
+  ],
   ...["scp", "exi", "at_use_nbr", "ace_profile", "cnonce", "crit", "entitlements"],
   ...["_claim_names", "_claim_sources", "verified_claims", "vc", "vp"],
 ];

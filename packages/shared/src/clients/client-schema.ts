@@ -223,6 +223,11 @@ export const metadataMembers = {
     .describe(
       "Whether its users always need two factors: a passkey, or a password and a code. See MFA of the deployment.",
     ),
+  organization: z
+    .enum(["none", "allowed"])
+    .describe(
+      "Whether its requests may name an `organization` of which the person must be a member. Absent: none, and such a request is refused.",
+    ),
   skip_consent: z.boolean().describe("Skips consent if the client's identity is assured."),
   ...policies,
 };

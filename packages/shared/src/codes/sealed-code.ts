@@ -1,6 +1,7 @@
 /**
  * **The text of an authorization code**, `ac.g{gen}.{region}.{shard}.{sealed}`: its content, encrypted (AES-GCM, random IV) and bound to the address,
- * so that a URL shows nothing about the person and a forged code is refused without I/O. Cost: no I/O, microseconds.
+ * so that a URL shows nothing about the person and a forged code is refused without I/O. A code of an organisation is bound to another text, so that a
+ * release that knows no organisations opens none. Cost: no I/O, microseconds.
  */
 
 import { listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
@@ -30,7 +31,10 @@ export async function sealCode(
     ...[refreshable, pack(familyAddress), tokenLifetimeSeconds, grantEndsAtMs, redirectUri, codeChallenge, nonce],
     ...packLogin(payload),
   ]);
-  return formatCode(address, await sealText(env, "code-seal", text, { bound: formatCode(address, "") }));
+  return formatCode(
+    address,
+    await sealText(env, "code-seal", text, { bound: boundOf(address, payload.orgId !== undefined) }),
+  );
 }
 
 /** `undefined` for any text that this provider did not issue. Does not check whether the code has expired or is spent. */
@@ -38,7 +42,8 @@ export async function openCode(env: MasterKeyBindings, code: string): Promise<Op
   const parsed = parseCode(code);
   if (parsed === undefined) return undefined;
   const { address, sealed } = parsed;
-  const text = await openSealed(env, "code-seal", sealed, formatCode(address, ""));
+  const open = (isOfOrganization: boolean) => openSealed(env, "code-seal", sealed, boundOf(address, isOfOrganization));
+  const text = (await open(false)) ?? (await open(true));
   if (text === undefined) return undefined;
   const values = readStored(
     "authorization code",
@@ -59,6 +64,10 @@ export async function openCode(env: MasterKeyBindings, code: string): Promise<Op
     throw new Error("a sealed authorization code has another form");
   }
   return { address, id, expiresAtMs, payload };
+}
+
+function boundOf(address: ShardAddress, isOfOrganization: boolean): string {
+  return formatCode(address, isOfOrganization ? "organization" : "");
 }
 
 function pack({ generation, region, shard }: ShardAddress): readonly unknown[] {

@@ -89,6 +89,11 @@ export type CutOffKind = "sub" | "client" | "member" | "org" | "tenant";
 
 const namingKinds = ["sub", "client", "member", "org"] as const;
 
+/** The id of the record of a membership, and of its cut-off. The id of an organisation has no colon. */
+export function membershipId(orgId: string, sub: string): string {
+  return `${orgId}:${sub}`;
+}
+
 export function cutOffKey(kind: CutOffKind, id: string): string {
   return `nb:${kind}:${id}`;
 }

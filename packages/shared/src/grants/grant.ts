@@ -8,6 +8,7 @@ import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { isFlag, isNumber, isText, listOf, objectOf } from "@edge-op/protocol/encoding/stored-json";
 import type { LoginContext } from "@edge-op/protocol/oauth/login-context";
 import { longestRefreshTokenLifetimeSeconds, longestTokenLifetimeSeconds, type Settings } from "../config/settings.ts";
+import { membershipId } from "../cut-offs/cut-offs.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { StorageBindings } from "../storage/read-through.ts";
 import type { RecordVersions } from "../storage/record-kinds.ts";
@@ -119,6 +120,21 @@ export async function newGrant(
   const grantId = newGrantId({ client: version, user: signInVersion ?? version });
   const address = await shardMap.place(context, "revocation", grantId);
   return { grantId, address, grantCreatedAtMs: context.arrivedAtMs };
+}
+
+/**
+ * A read of the cut-offs of the membership of a grant and of its organisation, which change with their records: the grant rests on a version that
+ * contains what its membership was read with, or is decided again. To be called within the decision, when its person is known.
+ */
+export function noteMembership(
+  { progress: { reads } }: RequestContext<StorageBindings>,
+  { grantId }: Pick<GrantIdentity, "grantId">,
+  { orgId, sub }: { readonly orgId: string | undefined; readonly sub: string },
+): void {
+  if (orgId === undefined) return;
+  const { client: version } = readGrantVersions(grantId);
+  reads?.note("organization", orgId, version);
+  reads?.note("membership", membershipId(orgId, sub), version);
 }
 
 /** When every token of a grant has expired: the expiry of a row that revokes the grant. */

@@ -1,4 +1,4 @@
-import { cutOffKey, cutOffKind, type RecordedCutOff } from "../cut-offs/cut-offs.ts";
+import { cutOffKey, cutOffKind, membershipId, type RecordedCutOff } from "../cut-offs/cut-offs.ts";
 import { type GrantIdentity, type GrantVersions, readGrantVersions } from "../grants/grant.ts";
 import { grantKey, tokenKey } from "../grants/grant-revocation.ts";
 import type { ShardAddress } from "../storage/shard-address.ts";
@@ -10,6 +10,8 @@ export interface RevocationSubject {
   readonly grantId: string;
   readonly sub: string;
   readonly clientId: string;
+  /** The organisation of the grant. */
+  readonly orgId?: string | undefined;
   /** The `jti` values of the tokens it was exchanged from, at most {@link limits.actorDepth}. */
   readonly lineage: readonly string[];
   /** The versions of a session. The id of a grant contains its versions. */
@@ -22,9 +24,9 @@ export interface RevocationSubject {
  */
 export function grantSubject(
   { grantId, address }: Pick<GrantIdentity, "grantId" | "address">,
-  { sub, clientId }: Pick<RevocationSubject, "sub" | "clientId">,
+  { sub, clientId, orgId }: Pick<RevocationSubject, "sub" | "clientId" | "orgId">,
 ): RevocationSubject {
-  return { address, jti: grantId, grantId, sub, clientId, lineage: [] };
+  return { address, jti: grantId, grantId, sub, clientId, lineage: [], ...(orgId === undefined ? {} : { orgId }) };
 }
 
 /** The subject of a session: no row names it, and it belongs to no client. It rests on one version, which its id contains. */
@@ -48,12 +50,15 @@ export function rowKeys(subject: RevocationSubject): string[] {
 
 /** The cut-offs that {@link isCutOff} evaluates. */
 export function cutOffKeys(subject: RevocationSubject): string[] {
-  return [cutOffKey("sub", subject.sub), cutOffKey("client", subject.clientId), cutOffKey("tenant", defaultTenant)];
+  const { sub, clientId, orgId } = subject;
+  const keys = [cutOffKey("sub", sub), cutOffKey("client", clientId), cutOffKey("tenant", defaultTenant)];
+  if (orgId !== undefined) keys.push(cutOffKey("member", membershipId(orgId, sub)), cutOffKey("org", orgId));
+  return keys;
 }
 
 /**
  * Compares the grant, not the token: refreshing or exchanging does not evade a cut-off. The version of the grant decides, regardless of clocks (ADR
- * 28).
+ * 28). A membership counts from the grant on, not from the sign-in: the session may be older than a membership that was given again (ADR 72).
  */
 export function isCutOff(subject: RevocationSubject, { key, version }: RecordedCutOff): boolean {
   return versionFor(key, subject.versions ?? readGrantVersions(subject.grantId)) < version;
@@ -72,6 +77,6 @@ export function isCutOffByRecords(
 
 function versionFor(key: string, { client, user }: GrantVersions): number {
   const kind = cutOffKind(key);
-  if (kind !== "tenant") return kind === "sub" ? user : client;
-  return Math.min(client, user);
+  if (kind === "tenant") return Math.min(client, user);
+  return kind === "sub" ? user : client;
 }

@@ -21,12 +21,15 @@ export interface RefreshToken {
   readonly version: number;
   readonly grant: Pick<GrantIdentity, "grantId" | "address">;
   readonly sub: string;
+  /** The organisation of the grant. */
+  readonly orgId?: string | undefined;
   /** The family in version 0, as it is until its first use. Absent if it was too long for the token: then a row was written with it. */
   readonly sealedFamily?: string | undefined;
   readonly initial?: FamilySnapshot | undefined;
 }
 
 const purpose = "refresh-mac";
+const ofOrganization = "organization";
 
 export async function formatSignedRefreshToken(
   env: MasterKeyBindings,
@@ -55,19 +58,28 @@ export async function readRefreshToken(
 /** Called once for each family: sealing the same grant again would produce a different token. */
 export async function sealSubject(
   env: MasterKeyBindings,
-  { grant, sub }: Pick<RefreshToken, "grant" | "sub">,
+  { grant, sub, orgId }: Pick<RefreshToken, "grant" | "sub" | "orgId">,
 ): Promise<string> {
   const { generation, region, shard } = grant.address;
   const text = [grant.grantId, generation, region, shard, sub].join(":");
-  return sealText(env, "refresh-seal", text);
+  if (orgId === undefined) return sealText(env, "refresh-seal", text);
+  // A release that knows no organisations does not open it, and refuses the token.
+  return sealText(env, "refresh-seal", `${orgId}:${text}`, { bound: ofOrganization });
 }
 
 async function openSubject(
   env: MasterKeyBindings,
   text: string,
-): Promise<Pick<RefreshToken, "grant" | "sub"> | undefined> {
-  const opened = await openSealed(env, "refresh-seal", text);
+): Promise<Pick<RefreshToken, "grant" | "sub" | "orgId"> | undefined> {
+  const ofDeployment = await openSealed(env, "refresh-seal", text);
+  if (ofDeployment !== undefined) return readSubject(ofDeployment);
+  const opened = await openSealed(env, "refresh-seal", text, ofOrganization);
   if (opened === undefined) return undefined;
+  const at = opened.indexOf(":");
+  return { ...readSubject(opened.slice(at + 1)), orgId: opened.slice(0, at) };
+}
+
+function readSubject(opened: string): Pick<RefreshToken, "grant" | "sub"> {
   const [grantId, generation, region, shard, ...sub] = opened.split(":");
   return {
     grant: {

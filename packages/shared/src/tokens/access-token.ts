@@ -74,6 +74,7 @@ function toClaims(issuer: string, content: AccessTokenContent): Record<string, u
     sub: content.sub,
     aud: audiences.length === 1 ? audiences[0] : audiences,
     client_id: content.clientId,
+    org_id: content.orgId,
     scope: content.scope.length === 0 ? undefined : formatScope(content.scope),
     iat: content.issuedAtSeconds,
     exp: content.expiresAtSeconds,
@@ -241,6 +242,7 @@ function fromClaims(claims: Readonly<Record<string, unknown>>): AccessToken | un
     id,
     sub,
     clientId,
+    orgId: text(claims["org_id"]),
     grantClientId: text(claims["grant_client"]) ?? clientId,
     viaClientIds: strings(claims["via"]) ?? [],
     lineage: strings(claims["lineage"]) ?? [],
@@ -271,7 +273,7 @@ function fromClaims(claims: Readonly<Record<string, unknown>>): AccessToken | un
  * holds the token, those that exchanged it, and those that act. Cutting off any of them revokes the token.
  */
 export function revocationSubjects(
-  token: Pick<AccessToken, "id" | "sub" | "clientId" | "grantClientId" | "viaClientIds" | "lineage" | "act">,
+  token: Pick<AccessToken, "id" | "sub" | "clientId" | "orgId" | "grantClientId" | "viaClientIds" | "lineage" | "act">,
 ): RevocationSubject[] {
   const subject: RevocationSubject = {
     address: token.id.address,
@@ -279,6 +281,7 @@ export function revocationSubjects(
     grantId: token.id.grantId,
     sub: token.sub,
     clientId: token.clientId,
+    orgId: token.orgId,
     lineage: token.lineage.map((random) => formatTokenId({ ...token.id, random })),
   };
   // Most tokens take this path, which saves the allocations below.

@@ -29,6 +29,8 @@ export interface IdTokenContent extends AuthenticationEvent {
   /** The subject that the client knows: pairwise if the client registered that. */
   readonly sub: string;
   readonly nonce: string | undefined;
+  /** The organisation for which the person acts (ADR 72). */
+  readonly orgId?: string | undefined;
   /** The session id of this client's sector (clients/pairwise-subject.ts). */
   readonly sid: string | undefined;
   /** Issued together with the ID token, which contains its `at_hash` and `c_hash`. */
@@ -62,6 +64,7 @@ export async function signIdToken(
     sub: content.sub,
     aud: client.clientId,
     azp: client.clientId,
+    org_id: content.orgId,
     iat: issuedAtSeconds,
     exp: Math.min(
       issuedAtSeconds + settings.idTokenLifetimeSeconds,
@@ -121,11 +124,12 @@ function fromClaims(claims: JwtClaims): IdToken | undefined {
   if (id === undefined || typeof sub !== "string" || typeof azp !== "string" || aud !== azp) return undefined;
   if (clientId !== undefined) return undefined;
   if (typeof iat !== "number" || typeof exp !== "number") return undefined;
-  const { sid } = claims;
+  const { sid, org_id: orgId } = claims;
   return {
     id,
     sub,
     clientId: azp,
+    orgId: typeof orgId === "string" ? orgId : undefined,
     grantClientId: azp,
     viaClientIds: [],
     lineage: [],

@@ -12,6 +12,8 @@ export interface AccessToken extends AuthenticationEvent {
   readonly id: TokenId;
   readonly sub: string;
   readonly clientId: string;
+  /** The organisation for which the user acts (ADR 72). */
+  readonly orgId?: string | undefined;
   /** The client that the grant was issued to; differs from `clientId` after an exchange. */
   readonly grantClientId: string;
   /** The clients that exchanged it between the grant's client and its own, oldest first. */

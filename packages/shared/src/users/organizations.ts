@@ -7,7 +7,7 @@
 import { isText, listOf, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { isolateMemory } from "../config/limits.ts";
 import type { ControlView } from "../control/control-view.ts";
-import { cutOffKey, parseCutOffs, type RecordedCutOff } from "../cut-offs/cut-offs.ts";
+import { cutOffKey, membershipId, parseCutOffs, type RecordedCutOff } from "../cut-offs/cut-offs.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { peopleOf } from "../storage/people.ts";
 import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
@@ -18,11 +18,6 @@ export const organizationIdPattern = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,63}$/;
 /** Of a person. A text with an organisation and a `sub` is the id of a record, which has at most 255 characters. */
 export const mostMemberships = 200;
 export const longestMemberSub = 255 - 64 - 1;
-
-/** The id of the record of a membership, and of its cut-off. The id of an organisation has no colon. */
-export function membershipId(orgId: string, sub: string): string {
-  return `${orgId}:${sub}`;
-}
 
 /** The values of `status`: of the membership, or of its organisation if that is disabled. */
 export interface Membership {

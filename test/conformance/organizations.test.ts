@@ -1,0 +1,265 @@
+/**
+ * **Organisations** (ADR 72, docs/operating/organizations.md): a grant has one or none, what it gives is the membership's, and it ends with the
+ * membership, in force when the call has returned.
+ */
+
+import { randomUUID } from "node:crypto";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { postForm } from "../../packages/edge-op/src/provider-api.ts";
+import type { Person } from "../../packages/edge-op/testing/person.ts";
+import { Application, type Parameters } from "./fixtures/application.ts";
+import { claimsOf, type TestClient, tokenTypes } from "./fixtures/provider-fixtures.ts";
+import { registerPerson } from "./fixtures/register-person.ts";
+import { fixtures } from "./fixtures/shared-provider.ts";
+
+const { admin, origin } = fixtures;
+const suffix = randomUUID().slice(0, 8);
+const [acme, beta] = [`acme-${suffix}`, `beta-${suffix}`];
+const scope = "openid offline_access roles permissions groups";
+
+let application: Application;
+let resourceServer: TestClient;
+let sub: string;
+let browser: Person;
+
+beforeAll(async () => {
+  await admin.require("PUT", `/organization-roles/billing-${suffix}`, { permissions: ["invoices:read"] });
+  await admin.require("PUT", `/roles/boss-${suffix}`, { permissions: ["everything"] });
+  for (const org_id of [acme, beta]) await admin.require("POST", "/organizations", { org_id, name: `The ${org_id}` });
+  application = await Application.register(fixtures, { scope, organization: "allowed" }, { scope });
+  resourceServer = await fixtures.resourceServer();
+});
+
+beforeEach(async () => {
+  const person = await registerPerson(fixtures, {}, { roles: [`boss-${suffix}`] });
+  sub = person.sub;
+  browser = person.browser();
+  await join(acme, { roles: [`billing-${suffix}`] });
+});
+
+function join(organization: string, body: object = {}) {
+  return admin.require("PUT", `/organizations/${organization}/members/${sub}`, { ...body });
+}
+
+const leave = (organization: string) => admin.require("DELETE", `/organizations/${organization}/members/${sub}`);
+const signIn = (organization?: string) => application.signIn(browser, { organization });
+const silently = async (parameters: Parameters) =>
+  (await application.authorize(browser, { prompt: "none", ...parameters })).authorizationResponse;
+
+async function isActive(token: string): Promise<boolean> {
+  return fixtures.isActive(resourceServer, token);
+}
+
+/** The last of several, because an isolate may have remembered the first. */
+async function expectEnded(accessToken: string, refreshToken: string | undefined): Promise<void> {
+  for (let turn = 0; turn < 3; turn += 1) expect(await isActive(accessToken)).toBe(false);
+  expect((await fixtures.userinfo(accessToken)).status).toBe(401);
+  expect(await isActive(refreshToken!)).toBe(false);
+  expect((await application.refresh(refreshToken)).body["error"]).toBe("invalid_grant");
+}
+
+describe("a grant of an organisation", () => {
+  test("O1, O4: its tokens name the organisation, and give what the membership gives and nothing else", async () => {
+    const { accessToken, claims, refreshToken } = await signIn(acme);
+    const ofMember = { org_id: acme, roles: [`billing-${suffix}`], permissions: ["invoices:read"] };
+    expect(claimsOf(accessToken)).toMatchObject(ofMember);
+    expect(claims["org_id"]).toBe(acme);
+    expect((await fixtures.introspect(resourceServer, accessToken)).body).toMatchObject(ofMember);
+    const info = await (await fixtures.userinfo(accessToken)).json();
+    expect(info).toMatchObject({ org_id: acme, roles: [`billing-${suffix}`] });
+    const refreshed = await application.readTokens(await application.refresh(refreshToken));
+    expect(claimsOf(refreshed.accessToken)).toMatchObject(ofMember);
+    expect(refreshed.claims["org_id"]).toBe(acme);
+    const again = await application.readTokens(await application.refresh(refreshed.refreshToken));
+    expect(claimsOf(again.accessToken)).toMatchObject(ofMember);
+    expect((await fixtures.introspect(resourceServer, again.refreshToken!)).body).toMatchObject({
+      active: true,
+      org_id: acme,
+    });
+  });
+
+  test("O4: another grant has nothing of a membership", async () => {
+    const { accessToken, claims } = await signIn();
+    expect(claimsOf(accessToken)).toMatchObject({ roles: [`boss-${suffix}`], permissions: ["everything"] });
+    expect([claimsOf(accessToken)["org_id"], claims["org_id"]]).toEqual([undefined, undefined]);
+    expect(await (await fixtures.userinfo(accessToken)).json()).not.toHaveProperty("org_id");
+  });
+
+  test("another one is a new request in the same session, which needs no page after the consent", async () => {
+    await join(beta);
+    await signIn(acme);
+    await signIn(beta);
+    const code = await silently({ organization: beta });
+    const tokens = await application.readTokens(await application.redeem({ authorizationResponse: code }));
+    expect(claimsOf(tokens.accessToken)["org_id"]).toBe(beta);
+  });
+});
+
+describe("O7: what ends", () => {
+  test("a removed member's tokens, refresh tokens and codes end; the session and other grants stay", async () => {
+    await join(beta);
+    const ofDeployment = await signIn();
+    const ofBeta = await signIn(beta);
+    const { accessToken, refreshToken } = await signIn(acme);
+    const code = await application.authorize(browser, { organization: acme });
+    expect(await isActive(accessToken)).toBe(true);
+    await leave(acme);
+    await expectEnded(accessToken, refreshToken);
+    expect((await application.redeem(code)).body["error"]).toBe("invalid_grant");
+    expect((await silently({ organization: acme })).get("error")).toBe("access_denied");
+    expect((await silently({})).has("code")).toBe(true);
+    expect(await isActive(ofBeta.accessToken)).toBe(true);
+    expect(await isActive(ofDeployment.accessToken)).toBe(true);
+    expect((await application.refresh(ofBeta.refreshToken)).status).toBe(200);
+  });
+
+  test("who is added again begins anew, in the session of before: earlier tokens stay dead, and new ones live", async () => {
+    const before = await signIn(acme);
+    await leave(acme);
+    await join(acme);
+    await expectEnded(before.accessToken, before.refreshToken);
+    const code = await silently({ organization: acme });
+    const tokens = await application.readTokens(await application.redeem({ authorizationResponse: code }));
+    expect(await isActive(tokens.accessToken)).toBe(true);
+    const offline = await signIn(acme);
+    expect((await application.refresh(offline.refreshToken)).status).toBe(200);
+  });
+
+  test("a suspended member's tokens end", async () => {
+    const { accessToken, refreshToken } = await signIn(acme);
+    await join(acme, { status: "suspended" });
+    await expectEnded(accessToken, refreshToken);
+    expect((await silently({ organization: acme })).get("error")).toBe("access_denied");
+  });
+
+  test("hostile case 24: a disabled organisation's tokens end on every isolate, and stay dead when it is enabled", async () => {
+    const org_id = `gamma-${randomUUID().slice(0, 8)}`;
+    await admin.require("POST", "/organizations", { org_id, name: "Gamma" });
+    await join(org_id);
+    const { accessToken, refreshToken } = await signIn(org_id);
+    await admin.require("PATCH", `/organizations/${org_id}`, { status: "disabled" });
+    await expectEnded(accessToken, refreshToken);
+    expect((await silently({ organization: org_id })).get("error")).toBe("access_denied");
+    await admin.require("PATCH", `/organizations/${org_id}`, { status: "active" });
+    await expectEnded(accessToken, refreshToken);
+    expect((await silently({ organization: org_id })).has("code")).toBe(true);
+  });
+
+  test("hostile case 19: a refresh during removals is either before one, or refused", async () => {
+    const { refreshToken } = await signIn(acme);
+    const [refreshed] = await Promise.all([application.refresh(refreshToken), leave(acme)]);
+    if (refreshed.status === 200) {
+      const { accessToken, refreshToken: next } = await application.readTokens(refreshed);
+      await expectEnded(accessToken, next);
+    } else expect(refreshed.body["error"]).toBe("invalid_grant");
+  });
+});
+
+describe("who may", () => {
+  test("hostile case 21: of an unknown, a disabled and another organisation, a person learns the same, after signing in", async () => {
+    const disabled = `off-${randomUUID().slice(0, 8)}`;
+    await admin.require("POST", "/organizations", { org_id: disabled, name: "Off", status: "disabled" });
+    await join(disabled);
+    for (const organization of ["unknown", disabled, beta]) {
+      const person = await registerPerson(fixtures);
+      const refused = await application.authorize(person.browser(), { organization });
+      const { authorizationResponse: response } = refused;
+      expect([refused.pages, response.get("error"), response.get("error_description")]).toEqual([
+        ["sign-in"],
+        "access_denied",
+        response.get("error_description"),
+      ]);
+    }
+  });
+
+  test.each([
+    ["a client whose registration allows none", {}, acme],
+    ["a malformed one", { organization: "allowed" }, "a b"],
+  ])("%s: invalid_request", async (_, metadata, organization) => {
+    const client = await Application.register(fixtures, { scope, ...metadata }, { scope });
+    const { authorizationResponse: response } = await client.authorize(browser, { organization });
+    expect(response.get("error")).toBe("invalid_request");
+  });
+
+  test("hostile case 15: an admin scope belongs to no organisation", async () => {
+    const client = await Application.register(fixtures, { scope: `${scope} admin:users`, organization: "allowed" });
+    const { authorizationResponse: response } = await client.authorize(browser, {
+      scope: "openid admin:users",
+      organization: acme,
+    });
+    expect(response.get("error")).toBe("invalid_scope");
+  });
+
+  test("hostile case 25: a consent for one organisation covers neither another one nor the deployment", async () => {
+    await join(beta);
+    expect((await application.authorize(browser, { organization: acme })).pages).toEqual(["sign-in", "consent"]);
+    expect((await application.authorize(browser, { organization: acme })).pages).toEqual([]);
+    for (const organization of [beta, undefined]) {
+      expect((await silently({ organization })).get("error")).toBe("consent_required");
+      expect((await application.authorize(browser, { organization })).pages).toEqual(["consent"]);
+    }
+  });
+
+  test("hostile case 9: of a pushed request, the organisation counts that was pushed", async () => {
+    await join(beta);
+    const form = Object.fromEntries(application.authorizationParameters({ organization: acme }));
+    const { authorization } = application.client;
+    const { body } = await postForm(`${origin}/par`, form, { authorization });
+    const { authorizationResponse } = await application.authorize(browser, {
+      ...{ request_uri: String(body["request_uri"]), organization: beta, state: form["state"] },
+      ...{ response_type: undefined, redirect_uri: undefined, scope: undefined, nonce: undefined },
+    });
+    const tokens = await application.readTokens(await application.redeem({ authorizationResponse }));
+    expect(claimsOf(tokens.accessToken)["org_id"]).toBe(acme);
+  });
+});
+
+describe("hostile case 20: no derived token moves to another organisation", () => {
+  test("a refresh and an exchange that name another one are invalid_request; without one they keep theirs", async () => {
+    await join(beta);
+    const exchanger = await fixtures.exchanger();
+    const { accessToken, idToken, refreshToken } = await signIn(acme);
+    const subjects = [
+      [accessToken, tokenTypes.accessToken],
+      [idToken, tokenTypes.idToken],
+    ] as const;
+    for (const [token, subject_token_type] of subjects) {
+      const moved = await fixtures.exchange(exchanger, token, { subject_token_type, organization: beta });
+      expect(moved.body["error"]).toBe("invalid_request");
+      const kept = await fixtures.exchange(exchanger, token, { subject_token_type });
+      expect(kept.status, kept.text).toBe(200);
+      const exchanged = String(kept.body["access_token"]);
+      expect(claimsOf(exchanged)["org_id"]).toBe(acme);
+      expect(claimsOf(exchanged)["permissions"]).not.toEqual(["everything"]);
+    }
+    expect((await application.refresh(refreshToken, { organization: beta })).body["error"]).toBe("invalid_request");
+    const of = await signIn();
+    const joined = await fixtures.exchange(exchanger, of.accessToken, { organization: beta });
+    expect(joined.body["error"]).toBe("invalid_request");
+  });
+
+  test("an exchanged token ends with the membership", async () => {
+    const exchanger = await fixtures.exchanger();
+    const { accessToken } = await signIn(acme);
+    const { body } = await fixtures.exchange(exchanger, accessToken);
+    const exchanged = String(body["access_token"]);
+    expect(await isActive(exchanged)).toBe(true);
+    await leave(acme);
+    expect(await isActive(exchanged)).toBe(false);
+    expect((await fixtures.exchange(exchanger, accessToken)).body["error"]).toBe("invalid_request");
+  });
+
+  test("a device authorization has none", async () => {
+    const metadata = { client_name: "TV", token_endpoint_auth_method: "none", scope: "openid" };
+    const device = { ...metadata, grant_types: [deviceCode], organization: "allowed" };
+    const { client_id } = await fixtures.client(device);
+    const refused = await postForm(`${origin}/device_authorization`, {
+      client_id,
+      scope: "openid",
+      organization: acme,
+    });
+    expect(refused.body["error"]).toBe("invalid_request");
+  });
+});
+
+const deviceCode = "urn:ietf:params:oauth:grant-type:device_code";
