@@ -159,7 +159,8 @@ class History {
   /** What a mail brings: the link to the address that it names, or that of what was added to the oldest address. */
   async #receive(notices: readonly PreparedNotice[]): Promise<void> {
     for (const { undo, takesBack: added } of notices) {
-      if (undo?.address !== undefined) this.#links[this.#mailboxes.has(undo.address) ? "thief" : "owner"].push(undo.path);
+      if (undo?.address !== undefined)
+        this.#links[this.#mailboxes.has(undo.address) ? "thief" : "owner"].push(undo.path);
       if (added === undefined) continue;
       const first = await DB.prepare(
         `SELECT address_key FROM user_addresses WHERE sub = ?1 AND coalesce(held_until_ms, ?2 + 1) > ?2

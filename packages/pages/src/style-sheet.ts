@@ -10,8 +10,8 @@ function derivedColors(brand: string, ground: string, scheme: ColorScheme): stri
 }
 
 /**
- * **The one style sheet**, in the deployment's look: light and dark schemes, phone to desktop, visible focus. Lines of Japanese break between phrases,
- * those of Korean between words. Letters of Arabic are joined, so no space is between them.
+ * **The one style sheet**, in the deployment's look: light and dark schemes, phone to desktop, visible focus. Lines of Japanese break between
+ * phrases, those of Korean between words. Letters of Arabic are joined, so no space is between them.
  */
 export function styleSheet({
   brandColor,

@@ -89,7 +89,17 @@ function method({ frame, settings }: PreviewCall): Rendered {
 
 function consent({ frame }: PreviewCall): Rendered {
   const asked = ["openid", "profile", "email"];
-  const view = { form, client, source: undefined, user, asked, resources: [], attributes: [], details: [] };
+  const view = {
+    form,
+    client,
+    organization: undefined,
+    source: undefined,
+    user,
+    asked,
+    resources: [],
+    attributes: [],
+    details: [],
+  };
   return <ConsentPage frame={frame} view={view} />;
 }
 
@@ -121,7 +131,18 @@ function notFound({ frame }: PreviewCall): Rendered {
 }
 
 const logout: Preview = ({ frame }) => (
-  <LogoutPage frame={frame} view={{ action: "", fields: {}, client: client.name, fault: undefined, hasActive: true, hasOthers: false, user: undefined }} />
+  <LogoutPage
+    frame={frame}
+    view={{
+      action: "",
+      fields: {},
+      client: client.name,
+      fault: undefined,
+      hasActive: true,
+      hasOthers: false,
+      user: undefined,
+    }}
+  />
 );
 const device: Preview = ({ frame }) => <EnterCodePage frame={frame} view={{ typed: undefined, problem: undefined }} />;
 

@@ -141,7 +141,14 @@ function openAndList(
     const { DB } = context.env;
     // Whoever signs in has not lost what a recovery by mail alone is for.
     const stop = hasRecoveries(context) ? stopRecovery(DB, { sub, sid, atMs: context.arrivedAtMs }) : undefined;
-    const { kind, hasChanged } = await saveUserSession(DB, sub, listed, version, { ...options.listed, statements }, stop);
+    const { kind, hasChanged } = await saveUserSession(
+      DB,
+      sub,
+      listed,
+      version,
+      { ...options.listed, statements },
+      stop,
+    );
     if (hasChanged) recordStop(context, sub);
     return kind;
   };

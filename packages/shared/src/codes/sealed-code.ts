@@ -1,7 +1,7 @@
 /**
  * **The text of an authorization code**, `ac.g{gen}.{region}.{shard}.{sealed}`: its content, encrypted (AES-GCM, random IV) and bound to the address,
- * so that a URL shows nothing about the person and a forged code is refused without I/O. A code of an organisation is bound to another text, so that a
- * release that knows no organisations opens none. Cost: no I/O, microseconds.
+ * so that a URL shows nothing about the person and a forged code is refused without I/O. A code of an organisation is bound to another text, so that
+ * a release that knows no organisations opens none. Cost: no I/O, microseconds.
  */
 
 import { listOf, readStored } from "@edge-op/protocol/encoding/stored-json";
