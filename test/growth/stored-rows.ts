@@ -618,6 +618,7 @@ const objects: readonly StoredRows[] = [
     life: hour + 2 * minute,
     text: { key: 60, value: 300 },
   },
+  { table: "used_proofs", where: "ChallengeStore", ...one, text: {} },
   {
     table: "mails",
     where: "MailSender",

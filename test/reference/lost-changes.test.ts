@@ -19,6 +19,8 @@ const held: Readonly<Record<string, { readonly kind: string; readonly id: string
     "account.provisioned": nothing,
     "account.renamed": nothing,
     "account.language_changed": nothing,
+    "account.recovery_asked": nothing,
+    "account.recovery_stopped": person,
     "account.restored": person,
   },
   ...{ "address.added": person, "address.changed": person, "address.removed": person },

@@ -151,7 +151,8 @@ test.each(workers)("$name is uploaded with the texts that it loads, and no other
     return loaded.filter(({ contents }) => contents.includes(`"${key}":`)).length >= languagesOf(folder).length;
   });
   const of: Readonly<Record<string, readonly string[]>> = {
-    "op-auth": ["packages/op-auth/texts", "packages/pages/texts/layout"],
+    // Previews of mails are pages.
+    "op-auth": ["packages/op-auth/texts", "packages/pages/texts/layout", "packages/pages/texts/mail"],
     "op-console": ["packages/op-console/texts", "packages/pages/texts/layout"],
     "op-state": ["packages/pages/texts/mail"],
   };
