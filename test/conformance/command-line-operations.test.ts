@@ -559,23 +559,3 @@ test("characters that a terminal executes, or that hide or reorder text, are sho
   expect(new Table(["name"], 40).add([{ name: "\u202egnol" }])).toBe("NAME\n\\u202egnol\n");
   expect(showMembers({ "a\u0007": "\u001b]0;owned\u0007" })).toBe("a\\u0007  \\u001b]0;owned\\u0007\n");
 });
-
-test("a mail has the branding in force: colours, corners and text of the record, and those of the settings after it", async () => {
-  const invited = async (email: string) => {
-    await fixtures.admin.require("POST", "/invitations", { email });
-    const [mail] = await mailbox.wait("commands", email, 0, 20_000);
-    return mail!;
-  };
-  const texts = { mail_footer: { en: "Acme Ltd, Springfield" } };
-  const branding = { brand_color: "#00695c", corner_radius: 0, logo_url: "https://acme.example/l.png", texts };
-  await fixtures.admin.require("PUT", "/branding/current", branding);
-  const { html, text } = await invited("branded@example.com");
-  expect(html).toContain("background:#00695c");
-  expect(html).toContain('<img src="https://acme.example/l.png"');
-  expect(new Set(html.match(/border-radius:\d+px/g))).toEqual(new Set(["border-radius:0px"]));
-  expect(text.trimEnd().endsWith("Acme Ltd, Springfield")).toBe(true);
-  await fixtures.admin.call("DELETE", "/branding/current");
-  const after = await invited("plain@example.com");
-  expect(after.html).toContain("background:#1f5fd6");
-  expect(after.text).not.toContain("Acme");
-});
