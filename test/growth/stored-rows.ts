@@ -380,17 +380,17 @@ const database: readonly StoredRows[] = [
   {
     table: "upstream_sessions",
     where: "D1",
-    // Written by: a sign-in at an upstream provider that may end sessions.
-    perDay: 0.1 * signIns,
+    // Written by: a sign-in at an upstream provider that may end sessions; few deployments have one.
+    perDay: 0.005 * signIns,
     life: 15,
-    rows: 0.3 * signIns,
+    rows: 0.015 * signIns,
     text: { sid, session_key: 22, subject_key: 22 },
   },
   {
     table: "upstream_endings",
     where: "D1",
     // Written by: a logout token of an upstream provider.
-    perDay: 0.3 * signOuts,
+    perDay: 0.015 * signOuts,
     life: 1.1,
     text: { name: 22 },
   },
