@@ -35,9 +35,8 @@ const nobody: Choice = { kind: "nobody" };
  *
  * 1. the one that was chosen or proven in its flow; after "use another account" nobody, until somebody signs in;
  * 2. a page of this provider: the active one;
- * 3. the one that the client names: by `id_token_hint` or the claim `sub`, else by a `login_hint` that is an address, a username or a `sub`. Nobody
- *    if
- *    no account has that subject. If none has that address, the person chooses, unless `prompt=login` lets them sign in anyway;
+ * 3. the one that the client names: by `id_token_hint` or the claim `sub`, else by a `login_hint` that is an address, a username or a `sub`. Nobody,
+ *    if no account has that subject. If none has that address, the person chooses, unless `prompt=login` lets them sign in anyway;
  * 4. the active one if it is the only one; otherwise the person chooses (`account_selection_required`, OIDC Core §3.1.2.6).
  *
  * `all` has the `sub` of each account. A browser with one active account gets it in any case, because its session has to be read before it is judged
