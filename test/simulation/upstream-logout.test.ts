@@ -340,12 +340,6 @@ const mutants: Readonly<Record<string, Wiring>> = {
   },
   "a message that does not look for sessions": { replaced: [["e.seq > s.as_of", "0"]] },
   "sessions whose provider is not written down": { replaced: [["FROM json_each(?2)\n", "FROM json_each('[]')\n"]] },
-  "a message that counts each time that it comes": {
-    replaced: [
-      ["changes() > 0", "1"],
-      ["INSERT OR IGNORE INTO upstream_endings", "INSERT OR REPLACE INTO upstream_endings"],
-    ],
-  },
   "a late message that ends what was stated since": {
     replaced: [["issued_at <= e.issued_at + 60", "issued_at <= e.issued_at + 9999"]],
   },

@@ -17,14 +17,14 @@ const impersonal = [
   ...["attributes", "branding", "upstreams", "organizations", "organization_role_permissions"],
   // Names users by their ids, and its rows are deleted with them.
   "held_records",
+  // Hashes of names at another provider: those of a session are deleted with it, those of messages within a day.
+  ...["upstream_sessions", "upstream_endings"],
   ...["audit_anchors", "audit_gaps", "audit_watermarks", "audit_segments"],
 ];
 const remaining = [
   ...["admin_events", "audit_events", "control_changes", "cut_offs", "invitations", "retired_subjects", "retired_subs"],
   // The row of a session whose person is gone, until its object has ended it.
   "ending_sessions",
-  // Hashes of names at another provider: those of a session are deleted with it, those of messages within days.
-  ...["upstream_sessions", "upstream_endings"],
 ];
 
 async function tablesOf(database: D1Database): Promise<string[]> {
