@@ -6,7 +6,7 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { postForm } from "../../packages/edge-op/src/provider-api.ts";
-import type { Person } from "../../packages/edge-op/testing/person.ts";
+import { type Person, textOf } from "../../packages/edge-op/testing/person.ts";
 import { Application, type Parameters } from "./fixtures/application.ts";
 import { claimsOf, type TestClient, tokenTypes } from "./fixtures/provider-fixtures.ts";
 import { registerPerson } from "./fixtures/register-person.ts";
@@ -198,6 +198,14 @@ describe("who may", () => {
       expect((await silently({ organization })).get("error")).toBe("consent_required");
       expect((await application.authorize(browser, { organization })).pages).toEqual(["consent"]);
     }
+  });
+
+  test("the consent page names the organisation, and the access in the same words as without one", async () => {
+    await signIn();
+    const page = await browser.openPage(application.authorizationUrl({ organization: acme }).href);
+    expect(page.name).toBe("consent");
+    expect(textOf(page.html)).toContain(`The ${acme}`);
+    expect(textOf(page.html)).not.toContain("organization:");
   });
 
   test("hostile case 9: of a pushed request, the organisation counts that was pushed", async () => {
