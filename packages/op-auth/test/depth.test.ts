@@ -296,7 +296,7 @@ describe("depth and calls of the account pages", () => {
     ["/account", calls(2, 1, 1)],
     ["/account/security", calls(3, 2, 4)],
     ["/account/applications", calls(2, 1, 2)],
-    ["/account/activity", calls(2, 1, 1)],
+    ["/account/activity", calls(3, 1, 2)],
   ])("%s", async (page, expected) => {
     await browser.signInWhole();
     await browser.get(page);
