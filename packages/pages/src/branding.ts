@@ -8,6 +8,7 @@ import {
   type VariablesOf,
   wholeNumber,
 } from "@edge-op/shared/config/setting";
+import { textFor } from "./languages.ts";
 import { fonts, mostRadius } from "./look.ts";
 
 function color<const Variable extends string>(variable: Variable, fallback: string, meaning: string) {
@@ -151,5 +152,5 @@ export function faultOf(member: keyof typeof lookSettings, value: string | numbe
 
 /** The deployment's own text of a place, in the language of the page: people are not shown another language's. */
 export function ownText({ texts }: Pick<Branding, "texts">, place: TextPlace, language: string): string | undefined {
-  return texts?.[place]?.[language];
+  return textFor(texts?.[place], language);
 }

@@ -69,7 +69,7 @@ const style = `
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 64rem; padding: 2rem 1rem; background: light-dark(#f3f5f9, #0f1218); color: light-dark(#171b22, #eceff5); }
 main { padding: 2rem; border: 1px solid var(--line); border-radius: 18px; background: light-dark(#fff, #181c24); overflow-wrap: anywhere; }
-h1 { margin: 0; font-size: 1.5rem; } h2 { margin: 2rem 0 .5rem; font-size: 1.0625rem; } h3 { margin: 0 0 .5rem; font-size: 1rem; }
+h1 { margin: 0; font-size: 1.5rem; } h2 { margin: 2rem 0 .5rem; font-size: 1.0625rem; } article h2 { margin: 0 0 .5rem; font-size: 1rem; }
 p { margin: .375rem 0 0; } a { color: var(--link); } a:focus-visible { outline: 3px solid var(--link); outline-offset: 2px; }
 nav { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin-top: .75rem; } .muted, dt, th { color: var(--muted); }
 table { width: 100%; border-collapse: collapse; font-size: .875rem; } th { font-weight: 500; text-align: start; } th, td { padding: .375rem .75rem .375rem 0; border-top: 1px solid var(--line); vertical-align: top; }
@@ -171,7 +171,7 @@ function refusals({ requests, refusals: all }: Activity): Markup {
   const articles = all.map((refusal) => {
     const request = requests.find(({ requestId }) => requestId === refusal.requestId);
     const title = request === undefined ? "" : `${request.method} ${request.endpoint} · ${request.status}`;
-    return html`<article id="${refusal.requestId}"><h3>${title} ${refusal.code}</h3>
+    return html`<article id="${refusal.requestId}"><h2>${title} ${refusal.code}</h2>
 <dl><dt>Request</dt><dd class="id">${refusal.requestId}</dd><dt>Time</dt><dd>${clock(refusal.at)}</dd>${members(refusal)}</dl></article>`;
   });
   return html`<h1>Refused requests</h1>
@@ -184,7 +184,7 @@ function mailbox(mails: readonly SentMail[], address: string | null): Markup {
   const shown = mails.filter((mail) => address === null || mail.to === address);
   const articles = shown.map(({ id, at, to, from, subject, text }) => {
     const link = html`<a href="/dev/mail?id=${encodeURIComponent(id)}">HTML</a>`;
-    return html`<article id="${id}"><h3>${subject}</h3>
+    return html`<article id="${id}"><h2>${subject}</h2>
 <dl><dt>To</dt><dd>${to}</dd><dt>From</dt><dd>${from}</dd><dt>Time</dt><dd>${clock(new Date(at))} · ${link}</dd></dl>
 <pre>${text}</pre></article>`;
   });
