@@ -377,7 +377,7 @@ describe("changes", () => {
     await expect
       .poll(
         async () => {
-          await open(page, "/console/audit?actor=changes-english&type=upstream.*&from=2026-01-01T00:00");
+          await open(page, "/console/audit?actor=changes-en&type=upstream.*&from=2026-01-01T00:00");
           return main();
         },
         { timeout: 30_000, interval: 500 },
@@ -404,7 +404,7 @@ describe("changes", () => {
 
   it("a person's page has their last sign-in: when, in which browser, from where", async () => {
     const facts = async () => {
-      await open(page, "/console/users/changes-english");
+      await open(page, "/console/users/changes-en");
       return page.locator("section", { has: page.locator("h2", { hasText: "Last sign-in" }) }).textContent();
     };
     await expect.poll(facts, { timeout: 30_000, interval: 500 }).toMatch(/Browser\s*\S*Chrom\S* · \S+/);

@@ -112,7 +112,7 @@ describe("the sign-in page", () => {
 describe("several accounts in one browser", () => {
   it.each([true, false])("are added, chosen, switched and signed out, with scripts: %s", async (javaScriptEnabled) => {
     const { application, provider, browser } = fixtures;
-    const context = await openContext(browser, "english", { javaScriptEnabled });
+    const context = await openContext(browser, "en", { javaScriptEnabled });
     const page = await context.newPage();
     const look = (name: string) => (javaScriptEnabled ? see(page, name) : capture(page, `${name}-without-script`));
     const signIn = async (username: string) => {

@@ -137,16 +137,18 @@ describe("OpenID Connect Back-Channel Logout 1.0", () => {
     expect([healthy.calls.length, uninvolved.calls.length]).toEqual([1, 0]);
   });
 
-  test("a session ended by another user's sign-in sends logout tokens to its clients", async () => {
+  test("another user's sign-in in the same browser ends no session, and sends no logout token", async () => {
     const receiver = await listen(200);
     const application = await register(receiver);
     const browser = person.browser();
-    const { claims } = await application.signIn(browser);
+    const { idToken } = await application.signIn(browser);
     const other = await registerPerson(fixtures);
     const page = await browser.openPage(application.authorizationUrl({ prompt: "login" }));
     const credentials = { username: other.username, password: "a long enough password" };
     await browser.submit(page, { "sign-in": credentials });
-    expect(claimsOf(await logoutToken(receiver))).toMatchObject({ sub: person.sub, sid: claims["sid"] });
+    const silent = await application.authorize(browser, { prompt: "none", id_token_hint: idToken });
+    expect(silent.authorizationResponse.has("code")).toBe(true);
+    expect(receiver.calls.length).toBe(0);
   });
 
   test.each<readonly [string, (sub: string) => Promise<unknown>]>([

@@ -178,7 +178,11 @@ describe("RFC 9700 §4.16, §4.7: pages", () => {
     const credentials = { username: other.username, password: "a long enough password" };
     const signIn = await application.authorize(browser, { prompt: "login" }, { "sign-in": credentials });
     expect(signIn.pages).toEqual(["sign-in", "consent"]);
-    expect((await application.readTokens(await application.redeem(signIn))).claims.sub).toBe(other.sub);
-    expect((await application.signIn(browser, { prompt: "none" })).claims.sub).toBe(other.sub);
+    const { claims, idToken } = await application.readTokens(await application.redeem(signIn));
+    expect(claims.sub).toBe(other.sub);
+    const silent = await application.authorize(browser, { prompt: "none" });
+    expect(silent.authorizationResponse.get("error")).toBe("account_selection_required");
+    const named = { prompt: "none", id_token_hint: idToken };
+    expect((await application.signIn(browser, named)).claims.sub).toBe(other.sub);
   });
 });

@@ -334,6 +334,7 @@ describe("RFC 7591 §2, §3.2.1: each member is registered and returned, or name
       id_jag_targets: ["https://other.example"],
     },
     introspection: { clients: ["*"] },
+    organization: "allowed",
   };
 
   test("the table contains every member of the admin API", async () => {

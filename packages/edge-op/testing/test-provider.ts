@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
-import type { ServedHooks } from "../src/local-hooks.ts";
 import type { SentMail } from "../src/mailbox.ts";
 import { AdminApi, type ApiResponse, basicAuthorization, postForm } from "../src/provider-api.ts";
+import type { ServedHooks } from "../src/serve-hooks.ts";
 import type { HostConnection } from "./host-connection.ts";
 import { type FormInputs, Person } from "./person.ts";
 

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { serveHooks } from "../src/local-hooks.ts";
 import { adviceToInstall, useRuntime } from "../src/runtime.ts";
+import { serveHooks } from "../src/serve-hooks.ts";
 import { HostConnection, type HostProgram } from "./host-connection.ts";
 import { type CreatedProvider, type SeedFile, TestProvider } from "./test-provider.ts";
 

@@ -105,7 +105,7 @@ export function instanceOfSlot(slot: number): Registered | undefined {
   return registered.get(namesBySlot.get(slot) ?? "");
 }
 
-/** **The hooks of a test process** (src/local-hooks.ts), in place of a Service Binding. */
+/** **The hooks of a test process** (src/serve-hooks.ts), in place of a Service Binding. */
 export function hooksOfTest(origin: string): HooksWorker {
   const call = (name: HookName) => async (request: unknown) => {
     const response = await fetch(`${origin}/${name}`, { method: "POST", body: JSON.stringify(request) });
