@@ -209,7 +209,7 @@ const findAccessibilityProblems = `(() => {
   if (document.documentElement.scrollWidth > innerWidth) problems.push("scrolls sideways");
   if (document.documentElement.lang !== "en-XA") return problems;
   // Each text of the pseudo language is in brackets; these elements contain names, codes and texts of operators and clients.
-  const data = ".brand, .mark, .person, .code, .secret, .codes, .detail, dd, strong, bdi, time, [lang]:not(html), script, noscript";
+  const data = ".brand, .mark, .avatar, .person, .pick .small, .code, .secret, .codes, .detail, dd, strong, bdi, time, [lang]:not(html), script, noscript";
   const name = document.querySelector(".brand span")?.textContent;
   const isTranslated = (text) => /^(⟦[^⟦⟧]*⟧|\\P{L})*$/u.test(text.trim());
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
