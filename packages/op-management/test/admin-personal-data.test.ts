@@ -89,6 +89,7 @@ async function seed(): Promise<void> {
     ),
     DB.prepare("INSERT INTO memberships VALUES ('pat', 'acme', 'active', 'import', 1000, 1000)"),
     DB.prepare("INSERT INTO membership_roles VALUES ('pat', 'acme', 'billing')"),
+    DB.prepare("INSERT INTO account_recoveries VALUES ('pat', 'id', 'pat@example.com', 1000, NULL, ?)").bind(later),
     DB.prepare("INSERT INTO consents VALUES ('pat', 'app', '[\"openid\"]', 1000, 2000)"),
     DB.prepare("INSERT INTO user_grants VALUES ('pat', 'app', 'grant', 1, 'wnam', 0, ?, NULL, NULL, NULL, NULL)").bind(
       later,
@@ -128,6 +129,7 @@ describe("GET /admin/users/{sub}/export", () => {
       webauthn_credentials: [{ credential_id: "cred", name: "Key", transports: ["usb"], created_at: at }],
       user_totp: [{ factor_id: "app", created_at: at }],
       user_recovery_codes: [{ created_at: at }],
+      account_recoveries: [{ address_key: "pat@example.com", asked_at: at }],
       user_identities: [{ upstream_id: "corp", subject: "7", label: "pat@corp" }],
       consents: [{ client_id: "app", allowed: ["openid"], given_at: at }],
       user_grants: [{ client_id: "app", grant_id: "grant", until: "2099-01-01T00:00:00.000Z" }],

@@ -62,7 +62,11 @@ export const organizationRoutes: readonly AdminRoute[] = [
     createBody: createSchema,
     shown: organizationSchema,
     conditions: {
-      status: { schema: status.optional(), column: "status", match: "exact" },
+      status: {
+        schema: status.optional().describe("Organisations with this status."),
+        column: "status",
+        match: "exact",
+      },
       name: {
         schema: textParameter("A name; A to Z are a to z."),
         column: "name_key",
