@@ -60,6 +60,7 @@ export class MailWorld {
     this.#random = randomFrom(seed);
     this.#database.script(`
       CREATE TABLE admin_events (at_ms INTEGER, action TEXT, target TEXT, request_id TEXT);
+      CREATE TABLE branding (id TEXT PRIMARY KEY, document TEXT);
       CREATE TABLE users (sub TEXT PRIMARY KEY, claims TEXT);
       CREATE TABLE user_addresses (address_key TEXT PRIMARY KEY, sub TEXT, address TEXT, verified_at_ms INTEGER, held_until_ms INTEGER);`);
     this.#isFlood = this.#chance(0.2);
