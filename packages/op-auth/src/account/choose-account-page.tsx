@@ -4,9 +4,8 @@ import { ownLocation } from "@edge-op/pages/language-endpoint";
 import { Layout } from "@edge-op/pages/layout";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { readForm } from "@edge-op/shared/http/read-form";
-import { HiddenFields } from "../pages/form-parts.tsx";
 import { frameOf, type PageRequest } from "../pages/frame.ts";
-import { AccountList, accountsForm, choosePath, pathToChoose } from "../session/account-list.tsx";
+import { AccountList, accountsForm, choosePath, OtherAccountForm, pathToChoose } from "../session/account-list.tsx";
 import { accountCookies, readAccounts, withActive } from "../session/browser-accounts.ts";
 import { signOut } from "../session/logout-endpoint.tsx";
 import { decideAccounts } from "../session/signed-in-person.ts";
@@ -31,12 +30,7 @@ export async function showChooseAccount(at: PageRequest): Promise<Response> {
         <h1>{t("select.title")}</h1>
       </div>
       <AccountList frame={frame} people={people} activeId={active?.id} choosing={form} signingOut={form} />
-      <form method="post" action={form.action} class="actions">
-        <HiddenFields fields={form.fields} />
-        <button type="submit" name="account" value="other" class="quiet" id="other-account">
-          {t("select.other")}
-        </button>
-      </form>
+      <OtherAccountForm frame={frame} form={form} />
     </Layout>
   );
   return respondPage(page, { cookies: [browser.setCookie] });

@@ -73,3 +73,15 @@ export function AccountList(props: {
     </ul>
   );
 }
+
+/** **A button that goes on with an account that the browser does not have yet.** */
+export function OtherAccountForm({ frame: { t }, form }: { readonly frame: AuthPageFrame; readonly form: ListForm }) {
+  return (
+    <form method="post" action={form.action} class="actions">
+      <HiddenFields fields={form.fields} />
+      <button type="submit" name="account" value="other" class="quiet" id="other-account">
+        {t("select.other")}
+      </button>
+    </form>
+  );
+}

@@ -82,7 +82,7 @@ export async function judgeAlone(at: PageRequest, user: User, whose: Whose): Pro
   const asked = await whose.asked();
   if (asked.request.expectedSubject !== undefined || asked.request.loginHint === undefined) return "account";
   const named = await findNamed(at, [user], asked);
-  if (named.length > 0) return "account";
+  if (named === "not understood" || named.length > 0) return "account";
   return asked.request.prompt.includes("login") ? "nobody" : "ask";
 }
 

@@ -4,8 +4,7 @@ import { Layout } from "@edge-op/pages/layout";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { describeClient } from "../pages/describe-client.tsx";
-import { HiddenFields } from "../pages/form-parts.tsx";
-import { AccountList, accountsForm, choosePath } from "../session/account-list.tsx";
+import { AccountList, accountsForm, choosePath, OtherAccountForm } from "../session/account-list.tsx";
 import { accountCookies, isAlone, readAccounts, withActive } from "../session/browser-accounts.ts";
 import { decideAccounts, type SignedInPerson } from "../session/signed-in-person.ts";
 import type { Step, StepInput, StepPageRequest, StepRequest, StepResult, StepState } from "../step/step.ts";
@@ -59,12 +58,7 @@ async function showSelectAccount(at: StepPageRequest): Promise<Response> {
         choosing={form}
         signingOut={{ action: choosePath, fields: { form_token: token, to } }}
       />
-      <form method="post" action={form.action} class="actions">
-        <HiddenFields fields={form.fields} />
-        <button type="submit" name="account" value="other" class="quiet" id="other-account">
-          {t("select.other")}
-        </button>
-      </form>
+      <OtherAccountForm frame={frame} form={form} />
     </Layout>
   );
   return respondPage(page, { formLeaves: true });
