@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { setTimeout } from "node:timers/promises";
 import { AdminApi } from "../../packages/edge-op/src/provider-api.ts";
 import type { PeopleScenario } from "../lib/presets.ts";
 import type { Seed } from "../lib/seed-file.ts";
@@ -66,8 +67,10 @@ async function addApp(visitor: Visitor, visit: Visit): Promise<string> {
   const page = await visit.open("/account/apps");
   const appKey = /id="key"[^>]*>([A-Z2-7 ]+)</.exec(page.html)?.[1]?.trim();
   if (appKey === undefined) throw new Error(`the page for an app shows no key: ${page.answer.status}`);
-  // The code before the present one, so that the run can use the latter; the present one if it is about to be the one before.
-  const added = await visit.submit(page, "code", { code: await totpCode(appKey, Date.now() - stepMs + underWayMs) });
+  // The code before the present one is spent, so that the run can use the latter; near the end of a step, after that end.
+  const remainingMs = stepMs - (Date.now() % stepMs);
+  if (remainingMs < underWayMs) await setTimeout(remainingMs);
+  const added = await visit.submit(page, "code", { code: await totpCode(appKey, Date.now() - stepMs) });
   if (added.answer.status !== 200) throw new Error(`the app was refused: ${added.answer.status}`);
   visitor.forget();
   return appKey;

@@ -122,8 +122,8 @@ export const isolateBytes = 128 * megabyte;
  * oldest entries, which are read or verified again when needed.
  */
 export const isolateMemory = {
-  /** Verified tokens with their texts: about 5,250 of 700 characters, or 990 of the largest. A miss costs one verification. */
-  verifiedTokens: 14 * megabyte,
+  /** Verified tokens with their texts: about 4,700 of 700 characters, or 880 of the largest. A miss costs one verification. */
+  verifiedTokens: 12.5 * megabyte,
   /** Decisions on requests that may be repeated: about 600. A miss costs the CPU of deciding. */
   decisions: 2 * megabyte,
   /** Clients by the header with their secret: about 500. A miss costs the comparison of a secret. */
