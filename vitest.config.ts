@@ -3,7 +3,7 @@ import { buildSync } from "esbuild";
 import type { V4WorkerOptionsShape } from "miniflare";
 import { defineConfig } from "vitest/config";
 import { unstable_getMiniflareWorkerOptions as readWorkerOptions } from "wrangler";
-import { boundElsewhere } from "./packages/edge-op/src/bound-elsewhere.ts";
+import { boundElsewhere } from "./packages/edge-op/src/workers.ts";
 import { findChromium } from "./test/browser/find-chromium.ts";
 
 /**
