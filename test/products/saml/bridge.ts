@@ -33,8 +33,8 @@ interface Signer {
 }
 
 /**
- * **SAML providers of two companies (samlp), and a bridge in front of them (saml-jackson)**, set up as docs/operating/saml.md says: a connection for each
- * company, signed assertions, persistent names, subjects with the company's name.
+ * **SAML providers of two companies (samlp), and a bridge in front of them (saml-jackson)**, set up as docs/operating/saml.md says: a connection for
+ * each company, signed assertions, persistent names, subjects that contain the company's name.
  */
 export class Bridge {
   readonly issuer: string;

@@ -113,7 +113,7 @@ const upstreams: RecordSpec<Upstream> = {
     { name: "claims", label: "upstream.claims", kind: "pairs" },
     { name: "acr_map", label: "upstream.acr", kind: "pairs", of: ["oidc", "microsoft"] },
     {
-      ...{ name: "required_claims", label: "upstream.required", kind: "pairs", withoutText: "absent" },
+      ...{ name: "required_claims", label: "upstream.requiredClaims", kind: "pairs", withoutText: "absent" },
       of: ["oidc", "google", "microsoft", "apple"],
     },
     {
