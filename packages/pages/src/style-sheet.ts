@@ -130,7 +130,10 @@ a { color: var(--brand-text); text-underline-offset: .2em; }
 .credentials { display: grid; grid-template-columns: max-content minmax(0, 1fr); column-gap: 1rem; }
 .credentials > * { grid-column: 1 / -1; }
 .credentials > label[for=password] { grid-area: 3 / 1; }
-.credentials > label:first-of-type { margin-top: 0; }
+.credentials > label:first-of-type { margin-top: 0; grid-row: 1; }
+.credentials > #username { grid-row: 2; }
+.credentials > #rename { grid-area: 2 / 2; place-self: center end; margin-inline-end: .375rem; }
+.credentials > #username:has(~ #rename) { padding-inline-end: 5.5rem; text-overflow: ellipsis; }
 .credentials > #forgot { grid-area: 3 / 2; place-self: end; padding-inline: 0; text-align: end; }
 .credentials > .secret-field { grid-row: 4; }
 .credentials > #sign-in { grid-row: 5; margin-top: 1.125rem; }

@@ -26,8 +26,9 @@ export const upstreamMethod: SignInMethod = {
 
 async function offeredUpstreams(
   { context, isolate }: StepRequest,
-  { account }: SignInMethodView,
+  { account, asked, discovered }: SignInMethodView,
 ): Promise<readonly Upstream[]> {
+  if (account === undefined && asked === "password") return discovered === undefined ? [] : [discovered];
   const active = await isolate.upstreams.list(context);
   if (account === undefined || active.length === 0) return active.filter(({ document }) => !document.link_only);
   const identities = await listIdentities(context.env.DB, account.sub);
