@@ -21,7 +21,7 @@ export function styleSheet({
   cornerRadius,
   font,
 }: Look): string {
-  return `
+  return compact(`
 :root {
   color-scheme: light dark;
   --radius: ${cornerRadius}px;
@@ -76,6 +76,7 @@ p { margin: .375rem 0 0; }
 .mark.logo { width: auto; min-width: 48px; max-width: 12rem; background: none; }
 .mark img { position: relative; display: block; min-width: 48px; max-width: 100%; height: 48px; border: 1px solid var(--line); border-radius: calc(var(--radius) * 1.4); object-fit: contain; }
 .mark.letter { flex: none; width: 1.5rem; height: 1.5rem; margin: 0; margin-inline-end: .5rem; border-radius: calc(var(--radius) * .6); font-size: .875rem; }
+.provider { flex: none; width: 1.25rem; height: 1.25rem; margin-inline-end: .625rem; }
 .mark.letter::before { content: attr(data-letter); }
 .mark img::after { content: attr(alt); position: absolute; inset: -1px; display: flex; border-radius: calc(var(--radius) * 1.4); align-items: center; justify-content: center; background: color-mix(in srgb, var(--brand-text) ${tint * 100}%, var(--card)); }
 label { display: block; margin: .75rem 0 .25rem; font-size: .9375rem; font-weight: 550; }
@@ -220,5 +221,13 @@ dd:last-child { margin-bottom: 0; }
   form > button + button, form > .button + button { margin-top: .625rem; }
   .sections a[aria-current] { border: 2px solid; }
 }
-`.trim();
+`);
+}
+
+/** Without the spaces that people read by. */
+function compact(css: string): string {
+  return css
+    .replaceAll(/\s*\n\s*/g, "")
+    .replaceAll(/ ?([{;}]) ?/g, "$1")
+    .replaceAll(";}", "}");
 }
