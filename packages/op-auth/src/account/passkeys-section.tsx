@@ -1,5 +1,5 @@
 import type { Passkey } from "@edge-op/shared/users/credentials";
-import { NoPasskeys } from "../factors/passkey-parts.tsx";
+import { NoPasskeys, PasskeyFailure } from "../factors/passkey-parts.tsx";
 import type { AuthTranslator } from "../pages/messages.ts";
 import { Item, List, RemoveLink, Section } from "./account-parts.tsx";
 
@@ -61,9 +61,7 @@ export function PasskeysSection({ t, date, formToken, passkeys, registration }: 
 export function PasskeyFailures({ t }: Pick<Props, "t">) {
   return (
     <>
-      <p class="note bad" role="alert" data-passkey-failure hidden>
-        {t("account.passkeyFailed")}
-      </p>
+      <PasskeyFailure t={t} text={t("account.passkeyFailed")} kind="notCreated" />
       <p class="note bad" role="alert" data-passkey-exists hidden>
         {t("account.passkeyExists")}
       </p>

@@ -13,10 +13,11 @@ import { type Basis, writeAs } from "../session/write-as.ts";
 import type { Step, StepInput, StepPageRequest, StepRequest, StepResult, StepState } from "../step/step.ts";
 import { stepFrame } from "../step/step-request.ts";
 import { findCodesSet, saveRecoveryCodes } from "./factor-store.ts";
+import { PasskeyFailure } from "./passkey-parts.tsx";
 import { passkeyScript } from "./passkey-script.ts";
 import { RecoveryCodeList, recoveryCodesScript } from "./recovery-code-list.tsx";
 import { makeRecoveryCodes, pageSecret, type RecoveryCodes } from "./recovery-codes.ts";
-import { addSecondPasskey, PasskeyFailure, secondPasskeyForm } from "./second-passkey.tsx";
+import { addSecondPasskey, secondPasskeyForm } from "./second-passkey.tsx";
 
 /**
  * **New recovery codes**, for a person who has just set up their first app, used a recovery code (NIST SP 800-63B-4 §4.2.1.1: a used code is
@@ -68,7 +69,7 @@ async function showRecoveryCodes(at: StepPageRequest): Promise<Response> {
         <p class="muted">{t(hasOnePasskey ? withPasskey : withoutPasskey)}</p>
         <Person name={name} text={name} />
       </div>
-      {passkey && <PasskeyFailure frame={frame} isRefused={isRefused} />}
+      {passkey && <PasskeyFailure t={t} text={t("factor.refusedPasskey")} kind="notCreated" isRefused={isRefused} />}
       {isOffered && (
         <RecoveryCodeList frame={frame} username={user.username} codes={codes}>
           <form method="post" action={form.action} class="actions">

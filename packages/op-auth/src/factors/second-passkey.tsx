@@ -30,16 +30,6 @@ export async function secondPasskeyForm(at: StepPageRequest, user: User, { t }: 
   );
 }
 
-/** The note of a passkey that was not created, or not accepted. */
-export function PasskeyFailure({ frame, isRefused }: { readonly frame: AuthPageFrame; readonly isRefused: boolean }) {
-  const text = frame.t("factor.refusedPasskey");
-  return (
-    <p class="note bad" role="alert" data-passkey-failure hidden={!isRefused}>
-      {text}
-    </p>
-  );
-}
-
 /** **Adds the passkey, soon after a sign-in by passkey**, the level of the account. Cost: 1 D1 call, 1 object call, and tell-person.ts. */
 export async function addSecondPasskey(at: StepRequest, response: string): Promise<boolean> {
   const { context, request } = at;
