@@ -13,10 +13,12 @@ let mailbox: BrowserMailbox;
 beforeAll(async () => {
   mailbox = await BrowserMailbox.start();
   fixtures = await openBrowserFixtures({ vars: { ...mailbox.variables, SIGN_UP: "open" } });
-  for (const name of ["Example Corp", "Other Corp"]) {
-    const upstream_id = name.slice(0, 5).toLowerCase();
-    const settings = { issuer: `https://${upstream_id}.example`, client_id: "here", client_secret: "secret" };
-    await fixtures.admin.require("POST", "/upstreams", { upstream_id, name, ...settings });
+  const settings = { client_id: "here", client_secret: "secret" };
+  for (const record of [
+    { upstream_id: "examp", name: "Example Corp", issuer: "https://examp.example" },
+    { upstream_id: "googl", name: "Google", kind: "google" },
+  ]) {
+    await fixtures.admin.require("POST", "/upstreams", { ...record, ...settings });
   }
   const urls = { policy_uri: "https://app.example/privacy", tos_uri: "https://app.example/terms" };
   await fixtures.admin.require("PATCH", "/clients/demo-app", urls);
@@ -45,6 +47,7 @@ describe("the sign-in page", () => {
     expect(await heightOf(page)).toBeLessThanOrEqual(640);
     expect(await page.evaluate("document.documentElement.scrollHeight")).toBeLessThanOrEqual(800);
     expect(await page.locator(".or:visible").count()).toBe(1);
+    expect(await page.locator("#upstream-googl svg.provider, #upstream-examp .letter").count()).toBe(2);
     await see(page, "sign-in-whole");
     await context.close();
   });

@@ -16,11 +16,11 @@ let fixtures: BrowserFixtures;
 let peer: NodeOidcProvider;
 
 beforeAll(async () => {
-  fixtures = await openBrowserFixtures();
+  fixtures = await openBrowserFixtures({ vars: { SIGN_IN_PAGE: "identifier" } });
   peer = await startNodeOidcProvider(`${fixtures.provider.issuer}/upstream/peer/callback`);
   await fixtures.admin.require("POST", "/upstreams", {
     ...{ upstream_id: "peer", name: "Example Corp", issuer: peer.issuer, ...peer.client },
-    ...{ trusted_domains: ["example.com"], sign_up: "anyone" },
+    ...{ trusted_domains: ["example.com"], sign_up: "anyone", domains: ["corp.example"], discovery: "offer" },
   });
 });
 
@@ -68,7 +68,7 @@ describe("an upstream provider, 390×844 and 1280×900", () => {
     await signInThere(page, address);
     await page.waitForSelector("#link");
     await show("sign-in-to-connect");
-    await page.fill("#username", username);
+    expect(await page.inputValue("#username")).toBe(address);
     await page.fill("#password", person.password);
     await page.click("#sign-in");
     await page.waitForSelector("#connect");
@@ -102,6 +102,34 @@ describe("an upstream provider, 390×844 and 1280×900", () => {
     await page.waitForSelector("#greeting");
     expect(JSON.parse((await page.textContent("#claims")) ?? "")).toMatchObject({ email: address, amr: ["fed"] });
     expect(blocked).toEqual([]);
+    await context.close();
+  });
+
+  it.each([true, false])("the name first, then the password or its provider, with scripts: %s", async (hasScripts) => {
+    const { application, browser } = fixtures;
+    const context = await openContext(browser, "en", { javaScriptEnabled: hasScripts });
+    const page = await openPage(context);
+    await page.goto(`${application.origin}/login`);
+    await page.fill("#username", person.username);
+    await page.press("#username", "Enter");
+    await page.waitForSelector("#password");
+    await page.fill("#password", "wrong");
+    await page.press("#password", "Enter");
+    await page.waitForSelector("#problem");
+    if (hasScripts) await see(page, "sign-in-password-second");
+    await page.click("#rename");
+    await page.fill("#username", "uma@corp.example");
+    await page.click("#sign-in");
+    expect(await page.inputValue("[name=login]")).toBe("uma@corp.example");
+    await page.click('a[href$="/abort"]');
+    await page.waitForSelector("#upstream-peer");
+    if (hasScripts) await see(page, "sign-in-password-or-provider");
+    await page.click("#rename");
+    await page.fill("#username", person.username);
+    await page.click("#sign-in");
+    await page.fill("#password", person.password);
+    await page.click("#sign-in");
+    await page.waitForSelector("#allow, #greeting");
     await context.close();
   });
 

@@ -2,6 +2,7 @@ import type { ClientMetadata } from "@edge-op/shared/clients/client";
 import { describe, expect, it } from "vitest";
 import { seedClient } from "../../../test/fixtures/seed.ts";
 import { authEnv, codeClient, locationOf, sentToClient, useDeployment } from "./fixtures/auth-fixtures.ts";
+import { follow, MailedCodes } from "./fixtures/mailed-codes.ts";
 
 const { browser } = useDeployment();
 
@@ -32,6 +33,62 @@ describe("/ and unknown paths are pages", () => {
     await browser.signInWhole();
     expect(await text(browser.get(path))).toMatch(/href="\/account"|<h1>Your account<\/h1>/);
   });
+});
+
+const required = { claims: JSON.stringify({ id_token: { acr: { essential: true, values: ["phr"] } } }) };
+const aside = async (fields: Record<string, string>) => follow(browser, await browser.pageOf(), fields);
+const code = async () => follow(browser, await aside({ recover: "1" }), { address: "alice@example.com" });
+
+/** Page, element, what it has. The rest of a page's fields is looked at in a browser. */
+it.each<[string, () => Promise<string>, RegExp, string[]]>([
+  [
+    "a name: the keyboard of a phone has an @, changes nothing, and goes on",
+    () => browser.pageOf(),
+    /<input id="username"[^>]*>/,
+    ['inputmode="email"', 'autocapitalize="none"', 'autocorrect="off"', 'enterkeyhint="next"', 'dir="auto"'],
+  ],
+  ["a password", () => browser.pageOf(), /<input id="password"[^>]*>/, ['enterkeyhint="go"', "current-password"]],
+  [
+    "an address, also in pages from right to left",
+    () => aside({ "sign-up": "1" }),
+    /<input id="address"[^>]*>/,
+    ['type="email"', 'autocomplete="email"', 'autocorrect="off"', 'dir="ltr"'],
+  ],
+  [
+    "the address of a recovery",
+    () => aside({ recover: "1" }),
+    /<input id="address"[^>]*>/,
+    ['type="email"', 'dir="ltr"'],
+  ],
+  [
+    "a code",
+    code,
+    /<input id="code"[^>]*>/,
+    ['inputmode="numeric"', 'autocomplete="one-time-code"', 'enterkeyhint="go"', 'data-digits="8"'],
+  ],
+  [
+    "a passkey that is not used",
+    () => browser.pageOf(),
+    /<p [^>]*data-passkey-failure[^>]*>/,
+    ['data-passkey-failure="No passkey was used. Try again, or continue another way."', "hidden"],
+  ],
+  [
+    "a passkey that is not created",
+    () => browser.signInWhole().then(() => "/account/security"),
+    /<p [^>]*data-passkey-failure[^>]*>/,
+    ['data-passkey-failure="No passkey was created. Try again, or continue another way."', "hidden"],
+  ],
+  [
+    "a required passkey, for who has none: where one is created",
+    () => browser.pageOf(required),
+    /<a [^>]*id="create-at-account"[^>]*>/,
+    ['href="/account"'],
+  ],
+  ["and the way back", () => browser.pageOf(required), /<a [^>]*id="has-passkey"[^>]*>/, ['href="/flow/sign-in?f=']],
+])("%s", async (_, open, element, has) => {
+  browser.restart(new MailedCodes({ ...authEnv, SIGN_UP: "open" }).env);
+  const found = element.exec(await text(browser.get(await open())))?.[0];
+  for (const each of has) expect(found).toContain(each);
 });
 
 describe("OIDC Registration §2: policy_uri and tos_uri", () => {

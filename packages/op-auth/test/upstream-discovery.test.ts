@@ -176,3 +176,118 @@ describe("nobody learns whether an account exists", () => {
     },
   );
 });
+
+describe("SIGN_IN_PAGE=identifier: the name first", () => {
+  beforeEach(async () => {
+    browser.restart({ ...mailed.env, SIGN_IN_PAGE: "identifier" });
+    await seed("offer");
+  });
+
+  interface Seen {
+    readonly name: string | undefined;
+    /** What the page asks for. */
+    readonly asks: string;
+    readonly html: string;
+  }
+
+  const inputOf = (html: string, name: string) => new RegExp(`<input[^>]* name="${name}"[^>]*>`).exec(html)?.[0];
+
+  async function see(path: string, visitor = browser): Promise<Seen> {
+    const html = await (await visitor.get(path)).text();
+    const username = inputOf(html, "username") ?? "";
+    const isFixed = username.includes("readonly");
+    const asks = [...(isFixed ? [] : ["name"]), ...(inputOf(html, "password") === undefined ? [] : ["password"])];
+    return { name: /value="([^"]*)"/.exec(username)?.[1], asks: asks.join(), html };
+  }
+
+  const name = async (username: string, visitor = browser) =>
+    locationOf(await postOnce(visitor, await visitor.pageOf(), { username, ask: "password" }));
+
+  it("name, then password; a wrong one and what was typed stay there, until the name is changed", async () => {
+    const first = await browser.pageOf();
+    const begin = await see(first);
+    expect(begin).toMatchObject({ name: "", asks: "name" });
+    expect(inputOf(begin.html, "username")).toContain('autocomplete="username webauthn"');
+    expect(begin.html).toContain('data-passkey="get"');
+    expect(begin.html).not.toContain('id="forgot"');
+
+    const second = await name(" alice ");
+    const asked = await see(second);
+    expect(asked).toMatchObject({ name: "alice", asks: "password" });
+    expect(inputOf(asked.html, "username")).toContain('autocomplete="username webauthn"');
+    expect(asked.html).toContain('id="forgot"');
+    expect(asked.html).not.toContain('name="upstream"');
+    const refused = await follow(browser, second, { username: "alice", password: "wrong" });
+    expect(await see(refused)).toMatchObject({ name: "alice", asks: "password" });
+    expect(await see(await follow(browser, refused, { language: "de", username: "alice" }))).toMatchObject({
+      asks: "password",
+    });
+    const renamed = await follow(browser, refused, { rename: "1", username: "alice" });
+    expect(await see(renamed)).toMatchObject({ name: "alice", asks: "name" });
+    const recover = await follow(browser, second, { recover: "1", username: "alice@example.org" });
+    expect(await (await browser.get(recover)).text()).toContain('value="alice@example.org"');
+    expect(locationOf(await postOnce(browser, second, { username: "alice", password }))).toMatch(/^https:\/\/app\./);
+  });
+
+  it("half a name is kept when the language changes, and no name is none", async () => {
+    const half = await follow(browser, await browser.pageOf(), { language: "de", username: "al", ask: "password" });
+    expect(await see(half)).toMatchObject({ name: "al", asks: "name" });
+    expect(await see(await name("  "))).toMatchObject({ name: "", asks: "name" });
+  });
+
+  it("the domain of an address leads to its provider; whoever comes back from there can use the password", async () => {
+    await nameByAddress();
+    const there = await name("alice@example.com");
+    expect(isThere(there)).toBe(true);
+    expect(new URL(there).searchParams.get("login_hint")).toBe("alice@example.com");
+    const state = new URL(there).searchParams.get("state") ?? "";
+    const back = `/upstream/idp/callback?${new URLSearchParams({ state, error: "access_denied", iss: upstreamIssuer })}`;
+    const page = locationOf(await browser.once(back));
+    const seen = await see(page);
+    expect(seen).toMatchObject({ name: "alice@example.com", asks: "password" });
+    expect(seen.html).toContain('name="upstream" value="idp"');
+    const done = await postOnce(browser, page, { username: "alice@example.com", password });
+    expect(locationOf(done)).toMatch(/^https:\/\/app\./);
+  });
+
+  it("login_hint: of the domain to the provider, any other name to the password, and neither for another account", async () => {
+    const given = locationOf(await browser.once(await browser.pageOf({ login_hint: "x@example.com" })));
+    expect(isThere(given)).toBe(true);
+    expect(new URL(given).searchParams.get("login_hint")).toBe("x@example.com");
+    const page = await browser.pageOf({ login_hint: "alice" });
+    expect(await see(page)).toMatchObject({ name: "alice", asks: "password" });
+    expect(await see(await follow(browser, page, { rename: "1" }))).toMatchObject({ name: "alice", asks: "name" });
+
+    await postOnce(browser, page, { username: "alice", password });
+    const again = await browser.pageOf({ login_hint: "alice", prompt: "login" });
+    expect(await see(again)).toMatchObject({ name: "alice", asks: "password" });
+    expect(await see(await follow(browser, again, { account: "other" }))).toMatchObject({ asks: "name" });
+  });
+
+  it("who is to connect an account proves it on the page for the password", async () => {
+    await nameByAddress();
+    const prove = locationOf(await browser.once(upstream.signIn(await name("alice@example.com"))));
+    expect(await see(prove)).toMatchObject({ name: "alice@example.com", asks: "password" });
+  });
+
+  it("a required passkey asks for no name", async () => {
+    const claims = JSON.stringify({ id_token: { acr: { essential: true, values: ["phr"] } } });
+    expect(await see(await browser.pageOf({ claims }))).toMatchObject({ name: undefined, asks: "name" });
+  });
+
+  it("nobody learns whether a name has an account: the same page, after the same calls", async () => {
+    const trace = async (username: string) => {
+      const meter = new DepthMeter(fixtures.app, { ...browser.env, LEASE_MS: "10000" });
+      const visitor = new Browser({ app: meter.app }, meter.env);
+      const page = await name(username, visitor);
+      const { object, d1, kv, depth } = meter.last;
+      const { html } = await see(page, visitor);
+      const shown = html.replaceAll(/value="[\w-]{22,}"|data-options="[^"]*"|f=[\w-]+/g, "").replaceAll(username, "");
+      return { calls: { object, d1, kv, depth }, after: meter.last, shown };
+    };
+    await trace("nobody");
+    const known = await trace("alice");
+    expect(known.calls).toMatchObject({ object: 0, d1: 0 });
+    expect(await trace("nobody")).toEqual(known);
+  });
+});

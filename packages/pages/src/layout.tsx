@@ -90,7 +90,7 @@ export function Layout(props: LayoutProps) {
             <header class="brand">
               <picture>
                 {dark !== logo && <source srcset={dark.replaceAll(" ", "%20")} media="(prefers-color-scheme: dark)" />}
-                <img src={logo} alt="" height="32" />
+                <img src={logo} alt="" height="32" width={branding.logoUrl === undefined ? "32" : undefined} />
               </picture>
               <span>{branding.name}</span>
             </header>

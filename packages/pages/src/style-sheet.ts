@@ -21,7 +21,7 @@ export function styleSheet({
   cornerRadius,
   font,
 }: Look): string {
-  return `
+  return compact(`
 :root {
   color-scheme: light dark;
   --radius: ${cornerRadius}px;
@@ -76,6 +76,7 @@ p { margin: .375rem 0 0; }
 .mark.logo { width: auto; min-width: 48px; max-width: 12rem; background: none; }
 .mark img { position: relative; display: block; min-width: 48px; max-width: 100%; height: 48px; border: 1px solid var(--line); border-radius: calc(var(--radius) * 1.4); object-fit: contain; }
 .mark.letter { flex: none; width: 1.5rem; height: 1.5rem; margin: 0; margin-inline-end: .5rem; border-radius: calc(var(--radius) * .6); font-size: .875rem; }
+.provider { flex: none; width: 1.25rem; height: 1.25rem; margin-inline-end: .625rem; }
 .mark.letter::before { content: attr(data-letter); }
 .mark img::after { content: attr(alt); position: absolute; inset: -1px; display: flex; border-radius: calc(var(--radius) * 1.4); align-items: center; justify-content: center; background: color-mix(in srgb, var(--brand-text) ${tint * 100}%, var(--card)); }
 label { display: block; margin: .75rem 0 .25rem; font-size: .9375rem; font-weight: 550; }
@@ -110,7 +111,8 @@ button.filled.danger { color: var(--card); background: var(--danger); border-col
 .unseen { position: absolute; width: 1px; height: 1px; margin: -1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 button.slim, .button.slim { width: auto; min-height: 2.5rem; max-width: 100%; padding: .375rem .875rem; font-size: .875rem; }
 ul.list .button, ul.list button, ul.list .row { flex: none; max-width: 60%; }
-ul.list.accounts li { padding: .3125rem 0; border: 0; }
+ul.list .row > * { max-width: 100%; }
+ul.list.accounts li { gap: .25rem; padding: .3125rem 0; border: 0; }
 ul.list.accounts li > form:first-child { flex: 1; min-width: 0; }
 ul.list.accounts button { max-width: 100%; }
 .pick { justify-content: flex-start; gap: .75rem; text-align: start; font-weight: 400; }
@@ -130,7 +132,11 @@ a { color: var(--brand-text); text-underline-offset: .2em; }
 .credentials { display: grid; grid-template-columns: max-content minmax(0, 1fr); column-gap: 1rem; }
 .credentials > * { grid-column: 1 / -1; }
 .credentials > label[for=password] { grid-area: 3 / 1; }
-.credentials > label:first-of-type { margin-top: 0; }
+.credentials > label:first-of-type { margin-top: 0; grid-row: 1; }
+.credentials > #username { grid-row: 2; }
+.credentials > #rename { grid-area: 2 / 2; place-self: center end; margin-inline-end: .375rem; }
+.credentials > #username:has(~ #rename) { padding-right: 5.5rem; text-overflow: ellipsis; }
+[dir=rtl] .credentials > #username:has(~ #rename) { padding: .5rem .875rem .5rem 5.5rem; text-align: right; }
 .credentials > #forgot { grid-area: 3 / 2; place-self: end; padding-inline: 0; text-align: end; }
 .credentials > .secret-field { grid-row: 4; }
 .credentials > #sign-in { grid-row: 5; margin-top: 1.125rem; }
@@ -139,12 +145,13 @@ a { color: var(--brand-text); text-underline-offset: .2em; }
 .secret-field button.link { position: absolute; inset-block: 1px; inset-inline-end: .875rem; }
 .or { display: flex; align-items: center; gap: .75rem; margin: .5rem 0; color: var(--muted); font-size: .875rem; }
 .or::before, .or::after { content: ""; flex: 1; height: 1px; background: var(--line); }
-.note { margin: 0 0 1.25rem; padding: .75rem 1rem; border-radius: var(--radius); font-size: .9375rem; }
-.note.source { border: 1px solid var(--line); overflow-wrap: anywhere; }
+.note { margin: 0 0 1.25rem; padding: .75rem 1rem; border-radius: var(--radius); font-size: .9375rem; background: color-mix(in srgb, var(--line) 45%, var(--card)); }
+.note.source { background: none; border: 1px solid var(--line); overflow-wrap: anywhere; }
 .note.bad { color: var(--danger); background: var(--danger-ground); }
 .note.good { color: var(--good); background: var(--good-ground); }
 .person { display: inline-flex; align-items: center; gap: .5rem; max-width: 100%; margin-top: .875rem; padding-block: .25rem; padding-inline: .3125rem .75rem; border: 1px solid var(--line); border-radius: 999px; font-size: .875rem; color: var(--muted); }
 .person span + span { overflow-wrap: anywhere; text-align: start; }
+.switch { display: inline-block; }
 .person:has(+ .switch) { margin-inline-end: .75rem; }
 .avatar { flex: none; width: 1.625rem; height: 1.625rem; border-radius: 50%; display: flex; align-items: center; justify-content: center; background: var(--brand); color: var(--on-brand); font-size: .8125rem; font-weight: 650; }
 ul.scopes { list-style: none; margin: 0; padding: 0; border: 1px solid var(--line); border-radius: calc(var(--radius) * 1.2); overflow: hidden; }
@@ -199,6 +206,8 @@ dd:last-child { margin-bottom: 0; }
 [hidden] { display: none !important; }
 @media (max-width: 30rem) {
   .page { justify-content: flex-start; padding: 1.25rem .75rem; }
+  .sections { column-gap: 0; }
+  .sections a { padding-inline: .5rem; }
   .card { padding: 1.5rem 1.25rem 1.25rem; border-radius: calc(var(--radius) * 1.6); }
   ul.list .button, ul.list button, ul.list .row { max-width: 100%; }
   ul.list li { flex-wrap: wrap; row-gap: .625rem; }
@@ -217,5 +226,13 @@ dd:last-child { margin-bottom: 0; }
   form > button + button, form > .button + button { margin-top: .625rem; }
   .sections a[aria-current] { border: 2px solid; }
 }
-`.trim();
+`);
+}
+
+/** Without the spaces that people read by. */
+function compact(css: string): string {
+  return css
+    .replaceAll(/\s*\n\s*/g, "")
+    .replaceAll(/ ?([{;}]) ?/g, "$1")
+    .replaceAll(";}", "}");
 }

@@ -73,8 +73,8 @@ describe("a look in a URL", () => {
   it("of a preview has one scheme, whatever the browser prefers", async () => {
     const url = assetUrl(brandingWith(settings, { background_color_dark: "#010203" }), "style.css");
     for (const [scheme, media] of [
-      ["dark", "@media all {"],
-      ["light", "@media not all {"],
+      ["dark", "@media all{"],
+      ["light", "@media not all{"],
     ] as const) {
       const css = (await servedElsewhere(`${url}&scheme=${scheme}`))!;
       expect(css).toContain(media);

@@ -49,7 +49,7 @@ export function AccountLayout({ frame, area, user, notice, recovery, scripts = [
           {t(shown.text)}
         </p>
       )}
-      {recovery}
+      {notice !== "recovery-stopped" && recovery}
       {children}
       <p class="links">
         <a href="/logout" id="sign-out">

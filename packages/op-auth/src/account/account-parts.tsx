@@ -1,6 +1,8 @@
 import { Layout } from "@edge-op/pages/layout";
 import type { Child } from "hono/jsx";
+import { HiddenFields } from "../pages/form-parts.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
+import type { AuthTranslator } from "../pages/messages.ts";
 import { pageOf } from "./account-areas.ts";
 
 /** A line of a list of the account page. */
@@ -104,5 +106,34 @@ export function ConfirmPage({ frame, view }: { readonly frame: AuthPageFrame; re
         </a>
       </form>
     </Layout>
+  );
+}
+
+/** **A value that is changed in place**: a form of one field, which opens below it. `name`: of the way to it, for who does not see the value. */
+export function ChangeInPlace(props: {
+  readonly t: AuthTranslator;
+  readonly text: string;
+  readonly name: string;
+  readonly action: string;
+  readonly fields: Readonly<Record<string, string>>;
+  /** `save`: the id of the button. */
+  readonly field: { readonly id: string; readonly label: string; readonly save?: string };
+  readonly children: Child;
+}) {
+  const { t, text, name, action, fields, field, children } = props;
+  return (
+    <details class="rename">
+      <summary aria-label={name}>{text}</summary>
+      <form method="post" action={action} class="row">
+        <HiddenFields fields={fields} />
+        <label for={field.id} class="unseen">
+          {field.label}
+        </label>
+        {children}
+        <button type="submit" class="quiet slim" id={field.save}>
+          {t("account.save")}
+        </button>
+      </form>
+    </details>
   );
 }

@@ -94,17 +94,17 @@ export function showApplications(at: PageRequest): Promise<Response> {
   return asPerson(at, async (person) => {
     const { user, session } = person;
     const { context, isolate } = at;
-    const [applications, sessions] = await Promise.all([
+    const frame = await personFrame(at, user);
+    const { t } = frame;
+    const [applications, sessions, recovery] = await Promise.all([
       listApplications(at, user.sub),
       listUserSessions(context.env.DB, user.sub, context.arrivedAtMs),
+      findRecoveryNote(at, frame, person),
     ]);
     const found = await isolate.resources.findAll(
       context,
       allowedResources(applications.flatMap((each) => each.allowed)),
     );
-    const frame = await personFrame(at, user);
-    const { t } = frame;
-    const recovery = await findRecoveryNote(at, frame, person);
     const { notice, cookies } = takeNotice(at);
     const dates = personalDates(context, t.language, user);
     const described = applications.map((each) => ({

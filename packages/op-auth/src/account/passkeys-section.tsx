@@ -1,7 +1,7 @@
 import type { Passkey } from "@edge-op/shared/users/credentials";
-import { NoPasskeys } from "../factors/passkey-parts.tsx";
+import { NoPasskeys, PasskeyFailure } from "../factors/passkey-parts.tsx";
 import type { AuthTranslator } from "../pages/messages.ts";
-import { Item, List, RemoveLink, Section } from "./account-parts.tsx";
+import { ChangeInPlace, Item, List, RemoveLink, Section } from "./account-parts.tsx";
 
 /** The longest name of a passkey, in UTF-16 code units. */
 export const passkeyNameLength = 64;
@@ -61,9 +61,7 @@ export function PasskeysSection({ t, date, formToken, passkeys, registration }: 
 export function PasskeyFailures({ t }: Pick<Props, "t">) {
   return (
     <>
-      <p class="note bad" role="alert" data-passkey-failure hidden>
-        {t("account.passkeyFailed")}
-      </p>
+      <PasskeyFailure t={t} text={t("account.passkeyFailed")} kind="notCreated" />
       <p class="note bad" role="alert" data-passkey-exists hidden>
         {t("account.passkeyExists")}
       </p>
@@ -79,28 +77,24 @@ function RenamePasskey(props: {
 }) {
   const { t, formToken, passkey, id } = props;
   return (
-    <details class="rename">
-      <summary aria-label={`${t("account.renamePasskey")}: ${passkey.name}`}>{t("account.renamePasskey")}</summary>
-      <form method="post" action="/account/passkeys/rename" class="row">
-        <input type="hidden" name="form_token" value={formToken} />
-        <input type="hidden" name="credential_id" value={passkey.credentialId} />
-        <label for={id} class="unseen">
-          {t("account.passkeyName")}
-        </label>
-        <input
-          id={id}
-          name="name"
-          type="text"
-          value={passkey.name}
-          required
-          maxlength={passkeyNameLength}
-          autocomplete="off"
-        />
-        <button type="submit" class="quiet slim">
-          {t("account.save")}
-        </button>
-      </form>
-    </details>
+    <ChangeInPlace
+      t={t}
+      text={t("account.renamePasskey")}
+      name={`${t("account.renamePasskey")}: ${passkey.name}`}
+      action="/account/passkeys/rename"
+      fields={{ form_token: formToken, credential_id: passkey.credentialId }}
+      field={{ id, label: t("account.passkeyName") }}
+    >
+      <input
+        id={id}
+        name="name"
+        type="text"
+        value={passkey.name}
+        required
+        maxlength={passkeyNameLength}
+        autocomplete="off"
+      />
+    </ChangeInPlace>
   );
 }
 

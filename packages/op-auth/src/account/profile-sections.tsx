@@ -12,7 +12,7 @@ import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
 import { changeAs, whileInForce } from "../session/write-as.ts";
 import { longestName, readName } from "../sign-in/sign-up-rule.tsx";
 import { accountWith, backWith } from "./account-notices.ts";
-import { Item, Section } from "./account-parts.tsx";
+import { ChangeInPlace, Item, Section } from "./account-parts.tsx";
 import { asPersonPosting, mayChangeNow } from "./require-person.ts";
 
 export const namePath = "/account/name";
@@ -39,27 +39,24 @@ export function NameSection(props: {
         <li>
           <Item title={name ?? t("account.noName")} details={[t("account.nameText")]} />
           {canChange && (
-            <details class="rename">
-              <summary aria-label={t("account.changeName")}>{t("account.change")}</summary>
-              <form method="post" action={namePath} class="row">
-                <input type="hidden" name="form_token" value={formToken} />
-                <label for="name" class="unseen">
-                  {t("signUp.name")}
-                </label>
-                <input
-                  id="name"
-                  name="name"
-                  type="text"
-                  value={name}
-                  required
-                  maxlength={longestName}
-                  autocomplete="name"
-                />
-                <button type="submit" class="quiet slim" id="save-name">
-                  {t("account.save")}
-                </button>
-              </form>
-            </details>
+            <ChangeInPlace
+              t={t}
+              text={t("account.change")}
+              name={t("account.changeName")}
+              action={namePath}
+              fields={{ form_token: formToken }}
+              field={{ id: "name", label: t("signUp.name"), save: "save-name" }}
+            >
+              <input
+                id="name"
+                name="name"
+                type="text"
+                value={name}
+                required
+                maxlength={longestName}
+                autocomplete="name"
+              />
+            </ChangeInPlace>
           )}
         </li>
       </ul>
@@ -85,25 +82,22 @@ export function LanguageSection(props: {
       <ul class="list">
         <li>
           <Item title={describeLanguage(own).name} details={[t("account.languageText")]} />
-          <details class="rename">
-            <summary aria-label={`${t("account.change")}: ${t("account.language")}`}>{t("account.change")}</summary>
-            <form method="post" action={ownLanguagePath} class="row">
-              <input type="hidden" name="form_token" value={formToken} />
-              <label for="own-language" class="unseen">
-                {t("account.language")}
-              </label>
-              <select id="own-language" name="language">
-                {languages.map((each) => (
-                  <option value={each} lang={each} selected={each === own}>
-                    {describeLanguage(each).name}
-                  </option>
-                ))}
-              </select>
-              <button type="submit" class="quiet slim" id="save-language">
-                {t("account.save")}
-              </button>
-            </form>
-          </details>
+          <ChangeInPlace
+            t={t}
+            text={t("account.change")}
+            name={`${t("account.change")}: ${t("account.language")}`}
+            action={ownLanguagePath}
+            fields={{ form_token: formToken }}
+            field={{ id: "own-language", label: t("account.language"), save: "save-language" }}
+          >
+            <select id="own-language" name="language">
+              {languages.map((each) => (
+                <option value={each} lang={each} selected={each === own}>
+                  {describeLanguage(each).name}
+                </option>
+              ))}
+            </select>
+          </ChangeInPlace>
         </li>
       </ul>
     </Section>

@@ -92,7 +92,7 @@ export async function findRecoveryNote(
     <form method="post" action={ownStopPath} class="note bad" id="recovery">
       <HiddenFields fields={{ form_token: await formToken(context, accountForms, sessionId) }} />
       {t("byAddress.note", { address: key, time: time(askedAtMs + waitMs) })}
-      <button type="submit" class="slim danger" id="stop-recovery">
+      <button type="submit" class="filled slim danger top" id="stop-recovery">
         {t("byAddress.stop")}
       </button>
     </form>

@@ -11,10 +11,12 @@ export function PasskeyFailure(props: {
   readonly t: AuthTranslator;
   readonly text: string;
   readonly kind?: "notUsed" | "notCreated";
+  /** The server has refused the passkey. */
+  readonly isRefused?: boolean;
 }) {
   const cancelled = props.t(`passkey.${props.kind ?? "notUsed"}`);
   return (
-    <p class="note bad" role="alert" data-passkey-failure={cancelled} hidden>
+    <p class="note bad" role="alert" data-passkey-failure={cancelled} hidden={props.isRefused !== true}>
       {props.text}
     </p>
   );

@@ -18,6 +18,7 @@ import { freshMs } from "../step/second-factor.ts";
 import type { Step, StepInput, StepPageRequest, StepRequest, StepResult, StepState } from "../step/step.ts";
 import { stepFrame } from "../step/step-request.ts";
 import { findCodesSet, saveRecoveryCodes } from "./factor-store.ts";
+import { PasskeyFailure } from "./passkey-parts.tsx";
 import { passkeyScript } from "./passkey-script.ts";
 import { RecoveryCodeList, recoveryCodesScript } from "./recovery-code-list.tsx";
 import { makeRecoveryCodes, pageSecret, type RecoveryCodes } from "./recovery-codes.ts";
@@ -41,16 +42,6 @@ export async function secondPasskeyForm(at: StepPageRequest, user: User, { t }: 
         {t("factor.secondPasskey")}
       </button>
     </form>
-  );
-}
-
-/** The note of a passkey that was not created, or not accepted. */
-export function PasskeyFailure({ frame, isRefused }: { readonly frame: AuthPageFrame; readonly isRefused: boolean }) {
-  const text = frame.t("factor.refusedPasskey");
-  return (
-    <p class="note bad" role="alert" data-passkey-failure hidden={!isRefused}>
-      {text}
-    </p>
   );
 }
 
@@ -118,7 +109,7 @@ async function showRecoveryCodes(at: StepPageRequest): Promise<Response> {
         <p class="muted">{t(hasOnePasskey ? withPasskey : withoutPasskey)}</p>
         <Person name={name} text={name} />
       </div>
-      {passkey && <PasskeyFailure frame={frame} isRefused={isRefused} />}
+      {passkey && <PasskeyFailure t={t} text={t("factor.refusedPasskey")} kind="notCreated" isRefused={isRefused} />}
       {isOffered && (
         <RecoveryCodeList frame={frame} username={user.username} codes={codes}>
           <form method="post" action={form.action} class="actions">

@@ -1,5 +1,5 @@
 import { acrValuesOf } from "@edge-op/protocol/oauth/authentication-context";
-import { HiddenFields, invalidIf } from "../pages/form-parts.tsx";
+import { HiddenFields, invalidIf, WayButton } from "../pages/form-parts.tsx";
 import type { SignInMethod, SignInMethodView } from "../step/sign-in-method.ts";
 import { leaveByDomain } from "../upstream/discovery.ts";
 import { ShowPassword } from "./new-password.tsx";
@@ -16,7 +16,9 @@ export const passwordMethod: SignInMethod = {
   placement: "fields",
   async render({ context, isolate }, view) {
     const active = await isolate.upstreams.list(context);
-    return <PasswordForm {...view} isRequired={active.every(({ document }) => document.discovery === "off")} />;
+    const mayLeave = active.some(({ document }) => document.discovery !== "off");
+    const leaves = view.asked === "password" ? view.discovered !== undefined : mayLeave;
+    return <PasswordForm {...view} isRequired={!leaves} />;
   },
   async verify(at, form) {
     const typed = readUsername(form);
@@ -25,14 +27,16 @@ export const passwordMethod: SignInMethod = {
   },
 };
 
-/** `isRequired`: no address leads to an upstream provider, for which a person types no password. */
+/** `isRequired`: no address (the one that is known) leads to an upstream provider, for which a person types no password. */
 export function PasswordForm(props: SignInMethodView & { readonly isRequired: boolean }) {
-  const { t, form, formId, forgotten, account, username: typed, isRefused, isRequired } = props;
+  const { t, form, formId, forgotten, account, asked, username: typed, isRefused, isRequired } = props;
   const username = account?.username ?? typed;
   const invalid = invalidIf(isRefused);
+  const isFixed = account !== undefined || asked === "password";
   return (
     <form method="post" action={form.action} id={formId} class="credentials">
       <HiddenFields fields={form.fields} />
+      {asked === "name" && <input type="hidden" name="ask" value="password" />}
       <label for="username">{t("signIn.username")}</label>
       <input
         id="username"
@@ -48,30 +52,37 @@ export function PasswordForm(props: SignInMethodView & { readonly isRequired: bo
         required
         maxlength={256}
         value={username ?? ""}
-        autofocus={!username}
-        readonly={account !== undefined}
+        autofocus={!username || asked === "name"}
+        readonly={isFixed}
         {...invalid}
       />
-      <label for="password">{t("signIn.password")}</label>
-      <div class="secret-field">
-        <input
-          id="password"
-          name="password"
-          type="password"
-          enterkeyhint="go"
-          autocomplete="current-password"
-          required={isRequired}
-          maxlength={1024}
-          autofocus={Boolean(username)}
-          {...invalid}
-        />
-        <ShowPassword t={t} />
-      </div>
+      {asked !== "name" && (
+        <>
+          <label for="password">{t("signIn.password")}</label>
+          <div class="secret-field">
+            <input
+              id="password"
+              name="password"
+              type="password"
+              enterkeyhint="go"
+              autocomplete={isFixed ? "current-password webauthn" : "current-password"}
+              required={isRequired}
+              maxlength={1024}
+              autofocus={Boolean(username)}
+              {...invalid}
+            />
+            <ShowPassword t={t} />
+          </div>
+        </>
+      )}
       <button type="submit" id="sign-in">
-        {t("signIn.submit")}
+        {t(asked === "name" ? "flow.continue" : "signIn.submit")}
       </button>
-      {/* After the button that Enter presses; the style sheet puts it beside the label. */}
+      {/* After the button that Enter presses; the style sheet puts them beside the label and into the field. */}
       {forgotten}
+      {asked === "password" && (
+        <WayButton way={{ name: "rename", value: "1", id: "rename", text: t("account.change") }} />
+      )}
     </form>
   );
 }

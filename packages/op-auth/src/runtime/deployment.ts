@@ -1,6 +1,5 @@
 import { type Branding, type BrandingVariables, brandingSettings, readBranding } from "@edge-op/pages/branding";
 import {
-  flag,
   oneOf,
   outOfRange,
   readAll,
@@ -20,7 +19,7 @@ export interface Deployment extends Branding {
   readonly secondFactor: SettingsOf<typeof secondFactorSettings>;
   readonly signUp: SettingsOf<typeof signUpSettings>;
   readonly newBrowser: SettingsOf<typeof browserSettings>["newBrowser"];
-  readonly areProvidersFirst: boolean;
+  readonly signInPage: SettingsOf<typeof layoutSettings>["signInPage"];
   /** The terms that people must have agreed to. */
   readonly terms: Terms | undefined;
 }
@@ -86,10 +85,11 @@ const browserSettings = {
 };
 
 const layoutSettings = {
-  areProvidersFirst: flag(
-    "PROVIDERS_FIRST",
-    "The sign-in page shows the upstream providers above the password. `false`: below it.",
-  ),
+  signInPage: oneOf("SIGN_IN_PAGE", ["password", "providers", "identifier"], {
+    default: "password",
+    meaning:
+      "How the sign-in page begins. `password`: with name and password, above the upstream providers. `providers`: with the providers. `identifier`: with the name alone; an address whose domain an upstream provider lists with `discovery` leads there, any other name to a page for the password. See [the name first](../operating/signing-in.md#the-name-first).",
+  }),
 };
 
 const signUpSettings = {

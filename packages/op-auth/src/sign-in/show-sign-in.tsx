@@ -1,5 +1,5 @@
 import { MessagePage } from "@edge-op/pages/message-pages";
-import { respondPage } from "@edge-op/pages/respond-page";
+import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import type { CodeRequest } from "../authorization/authorization-request.ts";
 import { describeClient } from "../pages/describe-client.tsx";
@@ -8,13 +8,14 @@ import type { AuthPageFrame } from "../pages/frame.ts";
 import { passwordMethod } from "../passwords/password-method.tsx";
 import { readDeployment } from "../runtime/deployment.ts";
 import type { SignedInPerson } from "../session/signed-in-person.ts";
-import { newcomerOf } from "../step/flow.ts";
+import type { Problem } from "../step/flow.ts";
 import { methodToReach } from "../step/second-factor.ts";
 import type { SignInMethod, SignInMethodView } from "../step/sign-in-method.ts";
 import type { StepPageRequest, StepRequest } from "../step/step.ts";
 import { findFactorsToPrefer, stepFrame } from "../step/step-request.ts";
 import { discoverUpstream, formLeaves, provenAddress } from "../upstream/discovery.ts";
 import { upstreamMethod } from "../upstream/upstream-method.tsx";
+import { leaveByHint, nameOf } from "./identifier-first.ts";
 import { methodsFor, signInMethods } from "./methods.ts";
 import { SignInPage, type SignInPart, type SignInProblem, type SignInReason } from "./sign-in-page.tsx";
 import { reasonToSignInAgain, signInState } from "./sign-in-state.ts";
@@ -31,18 +32,25 @@ export async function showSignIn(at: StepPageRequest): Promise<Response> {
   if (flow.problem?.kind === "spent" || (await isSignedIn(at))) return showContinue(at, frame);
   const person = await findPersonToConfirm(at);
   const methods = methodsFor(policy.requiredAcr);
-  const problem = currentProblem(at);
-  const username = flow.typed ?? newcomerOf(flow)?.address.address ?? asking?.loginHint;
+  const named = nameOf(at);
+  const asked = person === undefined && methods.includes(passwordMethod) ? named.asked : undefined;
+  const { username } = named;
+  const left = await leaveByHint(at, { username, asked });
+  if (left?.kind === "leave") return redirect(left.location);
+  const problem = currentProblem(at, left?.problem ?? flow.problem);
+  const discovered = await discoverUpstream(at, username ?? (await provenAddress(at, flow)));
   const canRecover = context.settings.mailProvider !== "off" && methods.includes(passwordMethod);
-  const { areProvidersFirst } = readDeployment(context.env);
+  const areProvidersFirst = readDeployment(context.env).signInPage === "providers";
   const forgotten = { name: "recover", value: "1", id: "forgot", text: frame.t("signIn.forgot") };
   const parts = await renderParts(at, methods, {
     form,
     formId: methods.includes(passwordMethod) ? "credentials" : undefined,
-    forgotten: canRecover ? <WayButton way={forgotten} formId="credentials" /> : undefined,
+    forgotten: canRecover && asked !== "name" ? <WayButton way={forgotten} formId="credentials" /> : undefined,
     t: frame.t,
     account: person?.user,
     username,
+    asked,
+    discovered,
     problem,
     areProvidersFirst,
   });
@@ -54,7 +62,7 @@ export async function showSignIn(at: StepPageRequest): Promise<Response> {
     needsTwoFactors: policy.requiredAcr?.includes("mfa") === true,
     problem,
     link: flow.marks.link,
-    discovered: (await discoverUpstream(at, username ?? (await provenAddress(at, flow))))?.document,
+    discovered: discovered?.document,
     required: methods.length < signInMethods.length ? methods[0] : undefined,
     methods,
     parts,
@@ -94,8 +102,7 @@ function showContinue({ restart, authorization }: StepPageRequest, frame: AuthPa
 }
 
 /** A person who waited long enough is not told to wait. */
-function currentProblem({ flow, context }: StepPageRequest): SignInProblem | undefined {
-  const { problem } = flow;
+function currentProblem({ context }: StepPageRequest, problem: Problem | undefined): SignInProblem | undefined {
   switch (problem?.kind) {
     case "refused": {
       const method = signInMethods.find(({ name }) => name === problem.method);

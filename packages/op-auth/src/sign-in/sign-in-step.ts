@@ -1,6 +1,8 @@
 import type { Form } from "@edge-op/shared/http/read-form";
+import { passwordMethod } from "../passwords/password-method.tsx";
 import { readUsername } from "../passwords/verify-password-sign-in.ts";
 import type { Step, StepRequest, StepResult } from "../step/step.ts";
+import { continueByName } from "./identifier-first.ts";
 import { methodOf, methodsFor, signInMethods } from "./methods.ts";
 import { showSignIn } from "./show-sign-in.tsx";
 import { signInState } from "./sign-in-state.ts";
@@ -27,10 +29,12 @@ async function submitSignIn(at: StepRequest, form: Form): Promise<StepResult> {
   if (form.get("sign-up") !== undefined) {
     return { kind: "go to", step: "sign-up", marks: { mailed: undefined, newcomer: undefined }, typed };
   }
+  if (form.get("rename") !== undefined) return { kind: "go to", step: "sign-in", marks: { named: false }, typed };
   const method = methodOf(form);
   if (method === undefined) return { kind: "go to", step: "sign-in", typed };
   const again = { kind: "again", typed } as const;
   if (!methodsFor(at.policy.requiredAcr).includes(method)) return { ...again, problem: { kind: "not allowed" } };
+  if (method === passwordMethod && form.get("ask") !== undefined) return continueByName(at, typed ?? "");
   const { context, isolate } = at;
   // Before the credentials are read: a change after this version ends the session (ADR 28).
   await isolate.revocation.confirmControl(context);

@@ -67,6 +67,8 @@ export interface Marks {
   readonly demanded?: Demand | undefined;
   /** The person is asked to sign up and says that they have an account. */
   readonly hasAccount?: boolean;
+  /** The name is settled, and the page asks for the password; `false`: its person changes it. The previous release asks for both. */
+  readonly named?: boolean;
   /** The name that was typed with an address that was not accepted. */
   readonly typedName?: string | undefined;
   /** An identity at an upstream provider that its person may connect, after they have signed in here. */

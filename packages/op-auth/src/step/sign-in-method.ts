@@ -2,6 +2,7 @@ import type { Script } from "@edge-op/pages/assets";
 import type { ProofMethod } from "@edge-op/protocol/oauth/authentication-context";
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { Proof, RefusedSignIn } from "@edge-op/shared/sessions/session-rpc";
+import type { Upstream } from "@edge-op/shared/upstreams/upstream";
 import type { Factors } from "@edge-op/shared/users/factors";
 import type { User } from "@edge-op/shared/users/user";
 import type { Child } from "hono/jsx";
@@ -36,6 +37,9 @@ export interface SignInMethod {
  */
 export type SignInText = "refused" | "refusedAgain" | "required" | "preferred";
 
+/** The one field of a sign-in page where the name comes first (identifier-first.ts). */
+export type Asked = "name" | "password";
+
 export interface SignInMethodView {
   readonly t: AuthTranslator;
   readonly form: StepForm;
@@ -43,6 +47,10 @@ export interface SignInMethodView {
   readonly account: User | undefined;
   /** The name typed before, or the client's `login_hint`. */
   readonly username: string | undefined;
+  /** `undefined`: name and password. */
+  readonly asked?: Asked | undefined;
+  /** The provider of the name's domain. */
+  readonly discovered?: Upstream | undefined;
   /** The form for the password, if the page has one: buttons of other methods are part of it, so that what was typed is kept. */
   readonly formId?: string | undefined;
   /** The button beside the password, for a person who has forgotten it. */

@@ -2,7 +2,7 @@ import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import type { ShownEvent } from "@edge-op/shared/audit/list-events";
 import type { Paged } from "../api/resources.ts";
 import { definePage } from "../serve/define-page.tsx";
-import type { ConsoleKey } from "../serve/messages.ts";
+import { type ConsoleKey, isConsoleKey } from "../serve/messages.ts";
 import { Actions, bytesInPage, clip, countFitting, type Fact, Facts, Head, List, Pager } from "../serve/parts.tsx";
 import type { ConsoleRoute, PageCall } from "../serve/route.ts";
 
@@ -21,6 +21,15 @@ const labels: Readonly<Record<string, ConsoleKey>> = {
   address: "event.address",
   request_id: "audit.byRequest",
 };
+
+/** **The type of an event in words**: its noun and what was done. A type of a newer release stays as it is. */
+export function eventWords(t: PageCall["t"], type: string): string {
+  const [first = "", ...others] = type.split(".");
+  const [noun, verb] = [`noun.${first}`, `verb.${others.join(".")}`];
+  if (!isConsoleKey(noun)) return type;
+  if (others.length === 0) return t(noun);
+  return isConsoleKey(verb) ? t("event.words", { noun: t(noun), verb: t(verb) }) : type;
+}
 
 /** Bytes of the facts of one event: a page has thirty of them, and 50 kB. */
 const longestFacts = 1_200;

@@ -1,5 +1,6 @@
 import type { ShownEvent } from "@edge-op/shared/audit/list-events";
 import type { DeploymentReport, KeyResource } from "../api/resources.ts";
+import { eventWords } from "../audit/audit-pages.tsx";
 import { type HeldRecords, heldPath } from "../held-records/held-record-pages.tsx";
 import { definePage } from "../serve/define-page.tsx";
 import { Actions, Facts, Head, List, Section, timeText } from "../serve/parts.tsx";
@@ -64,7 +65,7 @@ export const overviewRoutes = [
               <List
                 t={t}
                 items={audit.events.map(({ type, time, actor, sub, client_id: client }) => ({
-                  name: type,
+                  name: eventWords(t, type),
                   detail: [[timeText(Date.parse(time) / 1000), actor, sub, client].filter(Boolean).join(" · ")],
                 }))}
               />

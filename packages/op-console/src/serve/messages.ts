@@ -5,6 +5,10 @@ import en from "../../texts/en.json" with { type: "json" };
 
 export type ConsoleKey = LayoutKey | keyof typeof en;
 
+export function isConsoleKey(name: string): name is ConsoleKey {
+  return Object.hasOwn(en, name);
+}
+
 /** **The texts of the console**, together with those of the layout. */
 export const consoleCatalog = defineCatalog<ConsoleKey>(
   { ...layoutTexts, ...en },
