@@ -6,7 +6,7 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { postForm } from "../../packages/edge-op/src/provider-api.ts";
-import { type Person, textOf } from "../../packages/edge-op/testing/person.ts";
+import { type Arrival, type Page, type Person, textOf } from "../../packages/edge-op/testing/person.ts";
 import { Application, type Parameters } from "./fixtures/application.ts";
 import { claimsOf, type TestClient, tokenTypes } from "./fixtures/provider-fixtures.ts";
 import { registerPerson } from "./fixtures/register-person.ts";
@@ -219,6 +219,77 @@ describe("who may", () => {
     });
     const tokens = await application.readTokens(await application.redeem({ authorizationResponse }));
     expect(claimsOf(tokens.accessToken)["org_id"]).toBe(acme);
+  });
+});
+
+describe("a client that requires an organisation", () => {
+  const deviceCode = "urn:ietf:params:oauth:grant-type:device_code";
+  let corp: Application;
+
+  beforeAll(async () => {
+    corp = await Application.register(fixtures, { scope, organization: "required" }, { scope });
+  });
+
+  const chooser = async (parameters: Parameters = {}) => {
+    await join(beta);
+    const signInPage = await browser.openPage(corp.authorizationUrl(parameters));
+    return (await browser.submit(signInPage)) as Page;
+  };
+
+  test("O1: the person chooses before the consent, and every token has what was chosen", async () => {
+    await join(beta);
+    const inputs = { organization: { organization: beta } };
+    const { authorizationResponse, pages } = await corp.authorize(browser, {}, inputs);
+    expect(pages).toEqual(["sign-in", "organization", "consent"]);
+    const tokens = await corp.readTokens(await corp.redeem({ authorizationResponse }));
+    const refreshed = await corp.readTokens(await corp.refresh(tokens.refreshToken));
+    for (const { accessToken, claims } of [tokens, refreshed]) {
+      expect([claimsOf(accessToken)["org_id"], claims["org_id"]]).toEqual([beta, beta]);
+    }
+  });
+
+  test("hostile case 9: of a pushed request too, and its page in an old tab changes nothing", async () => {
+    const form = Object.fromEntries(corp.authorizationParameters());
+    const pushed = await postForm(`${origin}/par`, form, { authorization: corp.client.authorization });
+    const page = await chooser({
+      ...{ request_uri: String(pushed.body["request_uri"]), state: form["state"] },
+      ...{ response_type: undefined, redirect_uri: undefined, scope: undefined, nonce: undefined },
+    });
+    expect(page.name).toBe("organization");
+    const consent = await browser.submit(page, { organization: { organization: acme } });
+    expect(consent.kind === "page" && consent.name).toBe("consent");
+    const end = await browser.submit(consent as Page);
+    const authorizationResponse = (end as Arrival).url.searchParams;
+    const tokens = await corp.readTokens(await corp.redeem({ authorizationResponse }));
+    expect(claimsOf(tokens.accessToken)["org_id"]).toBe(acme);
+    const late = await browser.submit(page, { organization: { organization: beta } });
+    expect(late.kind === "arrival" && late.url.searchParams.has("code")).toBe(false);
+  });
+
+  test("hostile case 19: of who is removed while they choose, nothing is active when the removal has returned", async () => {
+    await corp.signIn(browser, { organization: acme });
+    await join(beta);
+    const page = await browser.openPage(corp.authorizationUrl());
+    expect(page.name).toBe("organization");
+    const [reached] = await Promise.all([browser.submit(page, { organization: { organization: acme } }), leave(acme)]);
+    if (reached.kind !== "arrival" || !reached.url.searchParams.has("code")) return;
+    expect((await corp.redeem({ authorizationResponse: reached.url.searchParams })).body["error"]).toBe(
+      "invalid_grant",
+    );
+  });
+
+  test("O2: no token of a person is without one: of a device, or of a grant from before", async () => {
+    const metadata = { client_name: "TV", token_endpoint_auth_method: "none", scope: "openid" };
+    const { client_id } = await fixtures.client({ ...metadata, grant_types: [deviceCode], organization: "required" });
+    const refused = await postForm(`${origin}/device_authorization`, { client_id, scope: "openid" });
+    expect(refused.body["error"]).toBe("unauthorized_client");
+    const changing = await Application.register(fixtures, { scope, organization: "allowed" }, { scope });
+    const before = await changing.signIn(browser);
+    await admin.require("PATCH", `/clients/${changing.client.client_id}`, { organization: "required" });
+    expect((await changing.refresh(before.refreshToken)).body["error"]).toBe("invalid_grant");
+    expect((await changing.authorize(browser, { prompt: "none" })).authorizationResponse.get("error")).toBe(
+      "consent_required",
+    );
   });
 });
 
