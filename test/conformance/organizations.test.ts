@@ -95,6 +95,32 @@ describe("a grant of an organisation", () => {
   });
 });
 
+describe("the scope organizations", () => {
+  const listing = `${scope} organizations`;
+  const organizationsOf = async (accessToken: string) =>
+    ((await (await fixtures.userinfo(accessToken)).json()) as { organizations?: unknown }).organizations;
+
+  test("lists at UserInfo those in force, for a grant of none, and follows a change at once; the page says so", async () => {
+    const switcher = await Application.register(
+      fixtures,
+      { scope: listing, organization: "allowed" },
+      { scope: listing },
+    );
+    const consent = await browser.submit(await browser.openPage(switcher.authorizationUrl()));
+    expect(consent.kind === "page" && textOf(consent.html)).toContain("See the organizations that you belong to");
+    const { accessToken, claims } = await switcher.signIn(browser);
+    expect(await organizationsOf(accessToken)).toEqual([{ id: acme, name: `The ${acme}` }]);
+    await join(beta);
+    expect(await organizationsOf(accessToken)).toHaveLength(2);
+    await join(beta, { status: "suspended" });
+    expect(await organizationsOf(accessToken)).toHaveLength(1);
+    expect([claims["organizations"], claimsOf(accessToken)["organizations"]]).toEqual([undefined, undefined]);
+    const ofAcme = await switcher.signIn(browser, { organization: acme });
+    expect(await organizationsOf(ofAcme.accessToken)).toBeUndefined();
+    expect(await organizationsOf((await signIn()).accessToken)).toBeUndefined();
+  });
+});
+
 describe("O7: what ends", () => {
   test("a removed member's tokens, refresh tokens and codes end; the session and other grants stay", async () => {
     await join(beta);
