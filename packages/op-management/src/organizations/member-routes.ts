@@ -3,7 +3,7 @@ import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { membershipId } from "@edge-op/shared/cut-offs/cut-offs";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import { longestMemberSub, mostMemberships } from "@edge-op/shared/users/organizations";
+import { longestMemberSub, mostMemberRoles, mostMemberships } from "@edge-op/shared/users/organizations";
 import * as z from "zod";
 import { commitChange } from "../admin/commit-change.ts";
 import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-route.ts";
@@ -32,9 +32,7 @@ const scope = "admin:users";
 const path = "/organizations/{org_id}/members";
 
 const status = z.enum(["active", "suspended"]);
-/** Roles are in every token of a member. */
-const mostRoles = 50;
-const roles = rbacNames.max(mostRoles);
+const roles = rbacNames.max(mostMemberRoles);
 
 const memberSchema = z
   .strictObject({

@@ -18,6 +18,8 @@ export const organizationIdPattern = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,63}$/;
 
 /** Of a person. A text with an organisation and a `sub` is the id of a record, which has at most 255 characters. */
 export const mostMemberships = 200;
+/** They are in every token of a member. */
+export const mostMemberRoles = 50;
 export const longestMemberSub = 255 - 64 - 1;
 
 /** The values of `status`: of the membership, or of its organisation if that is disabled. */
