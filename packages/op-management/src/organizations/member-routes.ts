@@ -9,6 +9,7 @@ import { commitChange } from "../admin/commit-change.ts";
 import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-route.ts";
 import { cutPage, nextCursor, pageQuery, readCursor } from "../admin/list-page.ts";
 import {
+  entityTagDiffers,
   formatEtag,
   mayBeConflict,
   nextVersion,
@@ -111,6 +112,7 @@ async function put(call: AdminCall<Given, undefined>, orgId: string, sub: string
         event: { action: "organization.member_add", target: orgId, detail: { sub, ...detail } },
       });
     } else {
+      if (call.ifNoneMatch !== undefined) throw entityTagDiffers();
       requireMatch(call.ifMatch, formatEtag(known.updatedAtMs));
       const { cutOff, ...change } = changeOf(known, "update", detail);
       const isEnding = known.status === "active" && given.status === "suspended";
@@ -200,7 +202,7 @@ const replace = defineRoute({
   summary:
     "Makes a user a member of an organisation, or replaces the status and roles of a member. In force everywhere when the call returns. Status suspended also ends every grant of the member in this organisation; other roles are in the next token.",
   scope,
-  preconditions: ["If-Match"],
+  preconditions: ["If-Match", "If-None-Match"],
   body: bodySchema,
   response,
   async handle(call) {
