@@ -1,27 +1,25 @@
 /**
  * **Organisations** (ADR 72, docs/operating/organizations.md): a grant has one or none, what it gives is the membership's, and it ends with the
- * membership, in force when the call has returned. Each invariant and each hostile case of organisations, with the tests that show it:
+ * membership, in force when the call has returned. Each invariant and hostile case of organisations, and what shows it:
  *
  * | | Shown by |
  * | --- | --- |
- * | O1: one organisation, fixed before consent, in every token | here; broken variants in op-token `organizations`; the choice in op-auth `choose-organization` |
- * | O2: a token only of an active membership and organisation | here; broken variants in op-token `organizations`; records in op-management `admin-organizations` |
- * | O4: roles and permissions are the membership's | here; broken variants in op-token `organizations` |
- * | O6: a membership begins by an administrator | op-management `record-authority`, `admin-organizations`, `admin-import`; `test/topology/person-writes` lists the writers |
- * | O7: nothing is active after a removal | here; random histories with broken variants in shared `leases/organization-cut-offs` |
- * | O9: nobody gives what they lack | roles of members never give an admin scope: op-management `admin-organizations`; `org:` permissions do not exist |
- * | O3, O5, O8 | of connections, domains and administrators of an organisation, which do not exist: no route, proof or row of them |
- * | 1: a token of A at B | `packages/resource-server/test/organization.test.ts` |
+ * | O1: one, fixed before the consent | here; broken variants in op-token `organizations`; op-auth `choose-organization` |
+ * | O2: tokens only for an active member | here; broken variants in op-token `organizations`; op-management `admin-organizations` |
+ * | O4: what it gives is the membership's | here; broken variants in op-token `organizations` |
+ * | O6: memberships begin by an administrator | op-management `record-authority`, `admin-import`; reference `person-writes` |
+ * | O7: nothing is active after a removal | here; histories with broken variants in shared `leases/organization-cut-offs` |
+ * | O9: nobody gives what they lack | no admin scope: op-management `admin-organizations`. There are no `org:` permissions |
+ * | O3, O5, O8 | of connections, domains and delegation, which organisations do not have |
+ * | 1: a token of A at B | resource-server `organization` |
  * | 9: another one between request and page | here, pushed; op-auth `choose-organization`, in the sealed flow |
  * | 10: a hint or a typed name | op-auth `choose-organization` |
  * | 15: an admin scope by an organisation | here; op-auth `choose-organization` |
- * | 19: a removal under way | here: during a refresh, and during the choice |
- * | 20: exchange, device, refresh to another one | here |
- * | 21: enumeration | here |
+ * | 19: a removal under way | here, during a refresh and during the choice |
+ * | 20, 21, 25: derived tokens, enumeration, consent | here |
  * | 22: 10,000 memberships | op-management `admin-organizations`, `rows-read` |
- * | 24: disabling under load | here; shared `leases/organization-cut-offs` |
- * | 25: consent for A at B | here |
- * | 2 to 8, 11 to 14, 16 to 18, 23 | of delegation, connections, invitations, domains and branding of an organisation, which do not exist |
+ * | 24: disabled while tokens are used | here; shared `leases/organization-cut-offs` |
+ * | 2 to 8, 11 to 14, 16 to 18, 23 | of delegation, connections, invitations, domains and branding, which they do not have |
  */
 
 import { randomUUID } from "node:crypto";

@@ -31,9 +31,9 @@ const path = "/userinfo";
 /**
  * **`GET` and `POST /userinfo`**: the claims of the access token's user that its scope covers, mapped attributes included, as JSON or signed. Cost
  * of a warm request: 0 object, 0 KV, 0 D1 calls (`direct`: 1 object call); 1 verification, 0 for a token seen before; 1 signature for clients that
- * register one. A DPoP proof adds 1 object call, no row, and 1 verification; the hook `claims`, 1 RPC; the scope `organizations`, 1 D1 call. Calls that follow one another: 2 in a cold
- * isolate, 1 after a pause, none in a busy one. For a request that equals one of the last seconds, only revocation is checked
- * (control/remembered-decisions.ts).
+ * register one. A DPoP proof adds 1 object call, no row, and 1 verification; the hook `claims`, 1 RPC; the scope `organizations`, 1 D1 call. Calls
+ * that follow one another: 2 in a cold isolate, 1 after a pause, none in a busy one. For a request that equals one of the last seconds,
+ * only revocation is checked (control/remembered-decisions.ts).
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#UserInfo
  */
