@@ -34,6 +34,9 @@ beforeAll(async () => {
     ...{ upstream_id: "corp", name: "Corp", issuer: "https://login.corp.example", client_id: "op", client_secret: "s" },
   });
   await admin.require("PUT", "/roles/editor", { permissions: ["articles:write"] });
+  await admin.require("PUT", "/organization-roles/billing", { permissions: ["invoices:read"] });
+  await admin.require("POST", "/organizations", { org_id: "acme", name: "Acme" });
+  await admin.require("PUT", "/organizations/acme/members/alice", { roles: ["billing"] });
   await admin.require("PUT", "/groups/staff", { roles: ["editor"] });
 });
 
@@ -73,6 +76,9 @@ const pages = {
   role: "/console/roles/editor",
   "role-create": "/console/roles/new",
   "attribute-create": "/console/attributes/new",
+  organizations: "/console/organizations",
+  organization: "/console/organizations/acme",
+  "member-add": "/console/organizations/acme/new-member",
   resources: "/console/resources",
   "resource-edit": "/console/resources/notes/edit",
   issuers: "/console/issuers",

@@ -86,6 +86,14 @@ beforeAll(async () => {
     initiate_login_uri: `${application}/start`,
   };
   await fixtures.admin.require("POST", "/clients", client);
+  const ofCompany = { client_id: "company-planner", organization: "required", scope: "openid profile" };
+  await fixtures.admin.require("POST", "/clients", { ...client, ...ofCompany });
+  const { users } = await fixtures.admin.require("GET", `/users?username=${person.username}`);
+  const [{ sub } = { sub: "" }] = users as readonly { readonly sub: string }[];
+  for (const name of ["Acme GmbH", "شركة المثال"]) {
+    const { org_id } = await fixtures.admin.require("POST", "/organizations", { org_id: `o${name.length}`, name });
+    await fixtures.admin.require("PUT", `/organizations/${org_id}/members/${sub}`, {});
+  }
 });
 afterAll(() => fixtures?.close());
 
@@ -221,6 +229,27 @@ test.each<Language>(languages)(
     await context.close();
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
+  },
+);
+
+test.each<Language | "no script">([...languages, "no script"])(
+  "%s: a person chooses an organisation",
+  async (language) => {
+    const hasScript = language !== "no script";
+    const context = await openContext(fixtures.browser, hasScript ? language : "en", { javaScriptEnabled: hasScript });
+    const page = await context.newPage();
+    await page.route(`${application}/**`, (route) => route.fulfill({ body: "" }));
+    const asking = { client_id: "company-planner", scope: "openid profile", prompt: "consent", nonce: "n" };
+    await page.goto(authorizationUrl(asking));
+    await page.fill("#username", person.username);
+    await page.fill("#password", person.password);
+    await page.click("#sign-in");
+    await page.waitForSelector("#organizations");
+    if (hasScript) await see(page, "organizations", language);
+    await page.click("text=Acme GmbH");
+    await page.waitForSelector("#allow");
+    expect(await page.textContent("#organization")).toContain("Acme GmbH");
+    await context.close();
   },
 );
 

@@ -53,6 +53,10 @@ beforeAll(async () => {
   await admin.require("PUT", "/client-document-hosts/agents.example.com", { policy: "deny" });
   await admin.require("PUT", "/roles/editor", { permissions: ["articles:write"] });
   await admin.require("PUT", "/groups/staff", { roles: ["editor"] });
+  await admin.require("PUT", "/organization-roles/billing", { permissions: ["invoices:read"] });
+  await admin.require("POST", "/organizations", { org_id: "acme", name: "Acme" });
+  await admin.require("PUT", "/organizations/acme/members/somebody", {});
+  await admin.require("POST", "/users", { sub: "newcomer", username: "newcomer" });
   const { keys } = await admin.require("GET", "/keys");
   kid = (keys as readonly { readonly kid: string; readonly alg: string; readonly state: string }[]).find(
     ({ alg, state }) => alg === "EdDSA" && state === "active",
@@ -71,6 +75,8 @@ function pathOf(route: string): string {
     "/console/upstreams/new/:kind": "/console/upstreams/new/oidc",
     "/console/upstreams/:id": "/console/upstreams/corp",
     "/console/roles/:id": "/console/roles/editor",
+    "/console/organizations/:id": "/console/organizations/acme",
+    "/console/organization-roles/:id": "/console/organization-roles/billing",
     "/console/groups/:id": "/console/groups/staff",
     "/console/attributes/:id": "/console/attributes/cost_centre",
     "/console/invitations/:id": `/console/invitations/${invitationId}`,
@@ -79,6 +85,7 @@ function pathOf(route: string): string {
     ":framework": "auth-js",
     ":kid": kid,
     ":secret": secretId,
+    ":member": "somebody",
     ":one": "unknown",
   };
   return Object.entries(values).reduce((text, [name, value]) => text.replace(name, value), route);
@@ -95,6 +102,8 @@ const written: Readonly<Record<string, string>> = {
     discovery: "off",
     role: "author",
     group: "writers",
+    org_id: "beta",
+    "sub@/console/organizations/acme/new-member": "newcomer",
     permissions: "articles:read",
     roles: "author",
     groups: "writers",

@@ -47,7 +47,7 @@ describe("Config OP, OpenID Connect Discovery 1.0 §3", () => {
         "none",
       ],
     ],
-    ["scopes_supported", [...standardScopes, "roles", "groups", "permissions"]],
+    ["scopes_supported", [...standardScopes, "roles", "groups", "permissions", "organizations"]],
     ["claim_types_supported", ["normal"]],
     ["code_challenge_methods_supported", ["S256"]],
     ["prompt_values_supported", ["none", "login", "consent", "select_account"]],

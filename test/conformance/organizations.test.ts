@@ -1,12 +1,31 @@
 /**
  * **Organisations** (ADR 72, docs/operating/organizations.md): a grant has one or none, what it gives is the membership's, and it ends with the
- * membership, in force when the call has returned.
+ * membership, in force when the call has returned. Each invariant and hostile case of organisations, and what shows it:
+ *
+ * | | Shown by |
+ * | --- | --- |
+ * | O1: one, fixed before the consent | here; broken variants in op-token `organizations`; op-auth `choose-organization` |
+ * | O2: tokens only for an active member | here; broken variants in op-token `organizations`; op-management `admin-organizations` |
+ * | O4: what it gives is the membership's | here; broken variants in op-token `organizations` |
+ * | O6: memberships begin by an administrator | op-management `record-authority`, `admin-import`; reference `person-writes` |
+ * | O7: nothing is active after a removal | here; histories with broken variants in shared `leases/organization-cut-offs` |
+ * | O9: nobody gives what they lack | no admin scope: op-management `admin-organizations`. There are no `org:` permissions |
+ * | O3, O5, O8 | of connections, domains and delegation, which organisations do not have |
+ * | 1: a token of A at B | resource-server `organization` |
+ * | 9: another one between request and page | here, pushed; op-auth `choose-organization`, in the sealed flow |
+ * | 10: a hint or a typed name | op-auth `choose-organization` |
+ * | 15: an admin scope by an organisation | here; op-auth `choose-organization` |
+ * | 19: a removal under way | here, during a refresh and during the choice |
+ * | 20, 21, 25: derived tokens, enumeration, consent | here |
+ * | 22: 10,000 memberships | op-management `admin-organizations`, `rows-read` |
+ * | 24: disabled while tokens are used | here; shared `leases/organization-cut-offs` |
+ * | 2 to 8, 11 to 14, 16 to 18, 23 | of delegation, connections, invitations, domains and branding, which they do not have |
  */
 
 import { randomUUID } from "node:crypto";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { postForm } from "../../packages/edge-op/src/provider-api.ts";
-import { type Person, textOf } from "../../packages/edge-op/testing/person.ts";
+import { type Arrival, type Page, type Person, textOf } from "../../packages/edge-op/testing/person.ts";
 import { Application, type Parameters } from "./fixtures/application.ts";
 import { claimsOf, type TestClient, tokenTypes } from "./fixtures/provider-fixtures.ts";
 import { registerPerson } from "./fixtures/register-person.ts";
@@ -92,6 +111,32 @@ describe("a grant of an organisation", () => {
     const code = await silently({ organization: beta });
     const tokens = await application.readTokens(await application.redeem({ authorizationResponse: code }));
     expect(claimsOf(tokens.accessToken)["org_id"]).toBe(beta);
+  });
+});
+
+describe("the scope organizations", () => {
+  const listing = `${scope} organizations`;
+  const organizationsOf = async (accessToken: string) =>
+    ((await (await fixtures.userinfo(accessToken)).json()) as { organizations?: unknown }).organizations;
+
+  test("lists at UserInfo those in force, for a grant of none, and follows a change at once; the page says so", async () => {
+    const switcher = await Application.register(
+      fixtures,
+      { scope: listing, organization: "allowed" },
+      { scope: listing },
+    );
+    const consent = await browser.submit(await browser.openPage(switcher.authorizationUrl()));
+    expect(consent.kind === "page" && textOf(consent.html)).toContain("See the organizations that you belong to");
+    const { accessToken, claims } = await switcher.signIn(browser);
+    expect(await organizationsOf(accessToken)).toEqual([{ id: acme, name: `The ${acme}` }]);
+    await join(beta);
+    expect(await organizationsOf(accessToken)).toHaveLength(2);
+    await join(beta, { status: "suspended" });
+    expect(await organizationsOf(accessToken)).toHaveLength(1);
+    expect([claims["organizations"], claimsOf(accessToken)["organizations"]]).toEqual([undefined, undefined]);
+    const ofAcme = await switcher.signIn(browser, { organization: acme });
+    expect(await organizationsOf(ofAcme.accessToken)).toBeUndefined();
+    expect(await organizationsOf((await signIn()).accessToken)).toBeUndefined();
   });
 });
 
@@ -219,6 +264,77 @@ describe("who may", () => {
     });
     const tokens = await application.readTokens(await application.redeem({ authorizationResponse }));
     expect(claimsOf(tokens.accessToken)["org_id"]).toBe(acme);
+  });
+});
+
+describe("a client that requires an organisation", () => {
+  const deviceCode = "urn:ietf:params:oauth:grant-type:device_code";
+  let corp: Application;
+
+  beforeAll(async () => {
+    corp = await Application.register(fixtures, { scope, organization: "required" }, { scope });
+  });
+
+  const chooser = async (parameters: Parameters = {}) => {
+    await join(beta);
+    const signInPage = await browser.openPage(corp.authorizationUrl(parameters));
+    return (await browser.submit(signInPage)) as Page;
+  };
+
+  test("O1: the person chooses before the consent, and every token has what was chosen", async () => {
+    await join(beta);
+    const inputs = { organization: { organization: beta } };
+    const { authorizationResponse, pages } = await corp.authorize(browser, {}, inputs);
+    expect(pages).toEqual(["sign-in", "organization", "consent"]);
+    const tokens = await corp.readTokens(await corp.redeem({ authorizationResponse }));
+    const refreshed = await corp.readTokens(await corp.refresh(tokens.refreshToken));
+    for (const { accessToken, claims } of [tokens, refreshed]) {
+      expect([claimsOf(accessToken)["org_id"], claims["org_id"]]).toEqual([beta, beta]);
+    }
+  });
+
+  test("hostile case 9: of a pushed request too, and its page in an old tab changes nothing", async () => {
+    const form = Object.fromEntries(corp.authorizationParameters());
+    const pushed = await postForm(`${origin}/par`, form, { authorization: corp.client.authorization });
+    const page = await chooser({
+      ...{ request_uri: String(pushed.body["request_uri"]), state: form["state"] },
+      ...{ response_type: undefined, redirect_uri: undefined, scope: undefined, nonce: undefined },
+    });
+    expect(page.name).toBe("organization");
+    const consent = await browser.submit(page, { organization: { organization: acme } });
+    expect(consent.kind === "page" && consent.name).toBe("consent");
+    const end = await browser.submit(consent as Page);
+    const authorizationResponse = (end as Arrival).url.searchParams;
+    const tokens = await corp.readTokens(await corp.redeem({ authorizationResponse }));
+    expect(claimsOf(tokens.accessToken)["org_id"]).toBe(acme);
+    const late = await browser.submit(page, { organization: { organization: beta } });
+    expect(late.kind === "arrival" && late.url.searchParams.has("code")).toBe(false);
+  });
+
+  test("hostile case 19: of who is removed while they choose, nothing is active when the removal has returned", async () => {
+    await corp.signIn(browser, { organization: acme });
+    await join(beta);
+    const page = await browser.openPage(corp.authorizationUrl());
+    expect(page.name).toBe("organization");
+    const [reached] = await Promise.all([browser.submit(page, { organization: { organization: acme } }), leave(acme)]);
+    if (reached.kind !== "arrival" || !reached.url.searchParams.has("code")) return;
+    expect((await corp.redeem({ authorizationResponse: reached.url.searchParams })).body["error"]).toBe(
+      "invalid_grant",
+    );
+  });
+
+  test("O2: no token of a person is without one: of a device, or of a grant from before", async () => {
+    const metadata = { client_name: "TV", token_endpoint_auth_method: "none", scope: "openid" };
+    const { client_id } = await fixtures.client({ ...metadata, grant_types: [deviceCode], organization: "required" });
+    const refused = await postForm(`${origin}/device_authorization`, { client_id, scope: "openid" });
+    expect(refused.body["error"]).toBe("unauthorized_client");
+    const changing = await Application.register(fixtures, { scope, organization: "allowed" }, { scope });
+    const before = await changing.signIn(browser);
+    await admin.require("PATCH", `/clients/${changing.client.client_id}`, { organization: "required" });
+    expect((await changing.refresh(before.refreshToken)).body["error"]).toBe("invalid_grant");
+    expect((await changing.authorize(browser, { prompt: "none" })).authorizationResponse.get("error")).toBe(
+      "consent_required",
+    );
   });
 });
 

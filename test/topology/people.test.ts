@@ -138,8 +138,8 @@ const mixed: Readonly<Record<string, readonly [tables: string, reason: string]>>
   ],
   "op-management/src/attributes/attribute-routes.ts": ["attributes", "deleting a declaration deletes the values"],
   "op-management/src/import/check-lines.ts": [
-    "clients, upstreams",
-    "a line names providers; subs differ from client_ids",
+    "clients, organizations, upstreams",
+    "a line names providers and organisations; subs differ from client_ids",
   ],
   "op-management/src/import/insert-lines.ts": [
     "clients, retired_subs",

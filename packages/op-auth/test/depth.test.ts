@@ -8,10 +8,12 @@ import { grantSubject } from "@edge-op/shared/leases/revocation-subject";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { type CallDepth, DepthMeter } from "../../../test/fixtures/call-depth.ts";
+import { seedClient, seedOrganizations } from "../../../test/fixtures/seed.ts";
 import type { AuthEnv } from "../src/runtime/auth-env.ts";
 import {
   authEnv,
   Browser,
+  codeClient,
   contextOf,
   formTokenOf,
   locationOf,
@@ -114,6 +116,29 @@ describe("depth of the requests of a sign-in", () => {
     const fields = { form_token: formTokenOf(html), credential: await passkey.assert(html) };
     expect(sentToClient(await browser.post(other, fields)).code).toBeDefined();
     expect(meter.last).toEqual(calls(2, 1, 3));
+  });
+
+  it("with an organisation to choose: 3 to the page, 2 for it, 3 for the choice; 2 for the only one in a session", async () => {
+    await seedClient(authEnv, "corp", { ...codeClient, skip_consent: true, organization: "required" });
+    await seedOrganizations(authEnv, ["acme", "beta"], ["alice"]);
+    const asked = { client_id: "corp" };
+    const choose = async () => {
+      browser = measured();
+      const page = locationOf(await browser.authorize(asked));
+      const choice = locationOf(await post(page, { username: "alice", password }));
+      const toPage = meter.last;
+      const form_token = formTokenOf(await (await browser.get(choice)).text());
+      const shown = meter.last;
+      expect(sentToClient(await browser.post(choice, { form_token, organization: "acme" })).code).toBeDefined();
+      return [toPage, shown, meter.last];
+    };
+    // The isolate reads the client and the membership once.
+    await choose();
+    await holdLeases();
+    expect(await choose()).toEqual([calls(3, 3, 3), calls(2, 1, 1), calls(3, 2, 1)]);
+    await authEnv.DB.prepare("DELETE FROM memberships WHERE org_id = 'beta'").run();
+    expect(sentToClient(await browser.authorize({ ...asked, prompt: "none" })).code).toBeDefined();
+    expect(meter.last).toEqual(calls(2, 1, 1));
   });
 
   it("by passkey, to the code, with an earlier consent: 2", async () => {

@@ -383,6 +383,12 @@ describe("the next step", () => {
   const asked = { ...known, person, allowed: [] };
   const allowed = { ...known, person, allowed: ["openid"] };
 
+  const inOrganizations = (...ids: string[]) => ({
+    ...allowed,
+    organizations: ids.map((orgId) => ({ orgId, name: orgId })),
+  });
+  const chosenBy = (sub: string) => ({ ...flow, purpose: { ...authorize, organization: { orgId: "a", sub } } });
+
   const app = { ...none, totp: true };
   const withApp = { ...allowed, factors: app };
   const withPasskey = { ...allowed, factors: { ...none, passkeys: true } };
@@ -547,6 +553,34 @@ describe("the next step", () => {
     ["both factors, and a new password for max_age", freshly, both(0, now), { maxAgeSeconds: 60 }, "prove-more"],
     ["both factors", flow, both(0), { requiredAcr: ["mfa"], secondFactor: "always" }, "finish"],
     ["a code alone is no sign-in", flow, codeAlone, {}, "sign-in"],
+    ["an organisation to choose, of nobody yet", flow, nobody, { choosesOrganization: true }, "sign-in"],
+    ["the only organisation", flow, inOrganizations("a"), { choosesOrganization: true }, "choose a"],
+    ["one of two", flow, inOrganizations("a", "b"), { choosesOrganization: true }, "organization"],
+    [
+      "the same, silently",
+      flow,
+      inOrganizations("a", "b"),
+      { choosesOrganization: true, prompt: ["none"] },
+      "interaction_required",
+    ],
+    ["none of none", flow, inOrganizations(), { choosesOrganization: true }, "access_denied"],
+    ["the same, silently", flow, inOrganizations(), { choosesOrganization: true, prompt: ["none"] }, "access_denied"],
+    ["one of two, which the request names", flow, inOrganizations("a", "b"), {}, "finish"],
+    ["a choice", chosenBy("alice"), { ...allowed, isMember: true }, { choosesOrganization: true }, "finish"],
+    [
+      "a choice of somebody else",
+      chosenBy("bob"),
+      { ...allowed, isMember: true },
+      { choosesOrganization: true },
+      "choose anew",
+    ],
+    [
+      "a choice that is no membership now",
+      chosenBy("alice"),
+      { ...asked, isMember: false },
+      { choosesOrganization: true },
+      "access_denied",
+    ],
     ["an unknown essential acr", flow, nobody, { requiredAcr: ["x"] }, "unmet_authentication_requirements"],
     ["an expected person", flow, allowed, { expectedSubject: "bob" }, "sign-in"],
     ["someone else signed in", fresh, allowed, { expectedSubject: "bob" }, "login_required"],
@@ -555,6 +589,7 @@ describe("the next step", () => {
     const got = {
       page: () => (next.kind === "page" ? next.step.name : ""),
       finish: () => "finish",
+      choose: () => (next.kind === "choose" ? `choose ${next.organization?.orgId ?? "anew"}` : ""),
       refuse: () => (next.kind === "refuse" ? next.code : ""),
     };
     expect(got[next.kind]()).toBe(expected);

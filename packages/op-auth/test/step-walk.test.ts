@@ -8,6 +8,7 @@ import { invitationToken } from "@edge-op/shared/mail/sealed-links";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
 import { savePassword } from "@edge-op/shared/users/credentials";
 import { describe, expect, it } from "vitest";
+import { seedClient, seedOrganizations } from "../../../test/fixtures/seed.ts";
 import { setupKey } from "../src/factors/app-setup.tsx";
 import { steps } from "../src/flow/steps.ts";
 import type { PageRequest } from "../src/pages/frame.ts";
@@ -15,7 +16,15 @@ import type { AuthEnv } from "../src/runtime/auth-env.ts";
 import { decidePerson } from "../src/session/signed-in-person.ts";
 import { type OpenFlow, openFlow } from "../src/step/sealed-flow.ts";
 import type { StepName } from "../src/step/step.ts";
-import { authEnv, contextOf, locationOf, password, stepOf, useDeployment } from "./fixtures/auth-fixtures.ts";
+import {
+  authEnv,
+  codeClient,
+  contextOf,
+  locationOf,
+  password,
+  stepOf,
+  useDeployment,
+} from "./fixtures/auth-fixtures.ts";
 import { AuthenticatorApp, codeOfKey, registerRecoveryCodes } from "./fixtures/authenticator-app.ts";
 import { follow, MailedCodes, seedAddress } from "./fixtures/mailed-codes.ts";
 import { StandInUpstream, seedUpstream, signInUpstream } from "./fixtures/stand-in-upstream.ts";
@@ -228,6 +237,15 @@ const positions: Readonly<Record<string, Position>> = {
     },
   },
   "a person who has agreed to no terms": { settings: terms, next: "terms", isOpened: true, arrive: () => signIn() },
+  "the client requires an organisation, and the person has two": {
+    next: "organization",
+    isOpened: true,
+    arrive: async () => {
+      await seedOrganizations(authEnv, ["acme", "beta"], ["alice"]);
+      await seedClient(authEnv, "corp", { ...codeClient, organization: "required" });
+      return signIn(begin({ client_id: "corp" }));
+    },
+  },
   "an account is to be selected": {
     isSignedIn: true,
     next: "select-account",
@@ -287,6 +305,7 @@ async function formOf(step: StepName, at: Awaited<ReturnType<typeof opened>>): P
     "recovery-codes": async () => ({ codes: "saved" }),
     link: async () => ({ decision: "connect" }),
     "select-account": async () => ({ account: "this" }),
+    organization: async () => ({ organization: "acme" }),
     terms: async () => ({ decision: "agree", terms: String(browser.env.TERMS_VERSION) }),
     consent: async () => ({ decision: "allow" }),
   };

@@ -18,6 +18,7 @@ import { clientPages } from "./clients/clients.ts";
 import { heldPages } from "./held-records/held-record-pages.tsx";
 import { issuerPages } from "./issuers/issuers.tsx";
 import { keyPages } from "./keys/key-pages.tsx";
+import { organizationPages } from "./organizations/organizations.tsx";
 import { overviewRoutes } from "./overview/overview.tsx";
 import { refusalPages } from "./refusals/refusal-pages.tsx";
 import { resourcePages } from "./resources/resources.ts";
@@ -39,6 +40,7 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...clientPages,
   ...userPages,
   ...rolePages,
+  ...organizationPages,
   ...resourcePages,
   ...issuerPages,
   ...keyPages,

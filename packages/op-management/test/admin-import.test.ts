@@ -1,6 +1,7 @@
 import { encodeBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { openSealed } from "@edge-op/shared/secrets/seal";
 import { beforeEach, describe, expect, it } from "vitest";
+import { seedOrganizations } from "../../../test/fixtures/seed.ts";
 import { AdminCaller, bindings, dumpDatabase, isLiveSecret } from "./fixtures/admin-fixtures.ts";
 
 /** A user with everything that a file may have. */
@@ -30,6 +31,10 @@ const whole = {
     },
   ],
   terms: { version: "2026-11", accepted_at: 1_700_000_001 },
+  memberships: [
+    { org_id: "acme", status: "active", roles: ["billing", "reader"], joined_at: 1_650_000_000 },
+    { org_id: "beta", status: "suspended", roles: [], joined_at: 1_650_000_001 },
+  ],
   ...{ created_at: 1_700_000_000, updated_at: 1_700_000_001 },
 };
 
@@ -51,6 +56,7 @@ beforeEach(async () => {
   await bindings.DB.prepare("INSERT INTO upstreams VALUES ('google', 'active', ?1, NULL, NULL, 0, 0)")
     .bind(document)
     .run();
+  await seedOrganizations(bindings, ["acme", "beta"], []);
 });
 
 async function importUsers(users: readonly unknown[], others: object = {}) {
@@ -123,6 +129,24 @@ describe("POST /admin/import/users", () => {
       { sub: "x", username: "x", totp: [{ secret: "18" }] },
       "totp[0].secret",
       "must be base32",
+    ],
+    [
+      "a membership of no organisation",
+      { sub: "x", username: "x", memberships: [{ org_id: "gone" }] },
+      "memberships[0].org_id",
+      "is no organisation",
+    ],
+    [
+      "a membership twice",
+      { sub: "x", username: "x", memberships: [{ org_id: "acme" }, { org_id: "acme" }] },
+      "memberships[1].org_id",
+      "is given twice",
+    ],
+    [
+      "a sub that is too long for a member",
+      { sub: "x".repeat(191), username: "x", memberships: [{ org_id: "acme" }] },
+      "sub",
+      "of a member has at most 190",
     ],
     ["the same sub twice", { sub: "first", username: "x" }, "sub", "is that of an earlier line"],
     ["another user's sub", { sub: "known", username: "x" }, "sub", "belongs to a user with another username"],

@@ -127,6 +127,17 @@ describe("/admin/organizations/{org_id}/members", () => {
     expect((await add("bob")).status).toBe(200);
   });
 
+  it("with If-None-Match, what is there is not replaced", async () => {
+    const headers = { "if-none-match": "*" };
+    const role = { body: { permissions: ["invoices:read"] }, headers };
+    const statuses = [];
+    for (const path of ["/organizations/acme/members/ann", "/organization-roles/billing"]) {
+      const body = path.includes("roles") ? role : { body: { roles: ["billing"] }, headers };
+      statuses.push((await admin.call("PUT", path, body)).status, (await admin.call("PUT", path, body)).status);
+    }
+    expect(statuses).toEqual([200, 412, 200, 412]);
+  });
+
   it("unknown organisations and users, and If-Match of another version, are refused", async () => {
     expect((await admin.call("PUT", "/organizations/none/members/ann", { body: {} })).status).toBe(404);
     expect((await add("nobody")).status).toBe(404);

@@ -4,6 +4,7 @@
  */
 
 import { countCalls } from "@edge-op/shared/http/count-calls";
+import { findOwnOrganizations, mostMemberships } from "@edge-op/shared/users/organizations";
 import { expect, it, vi } from "vitest";
 import * as z from "zod";
 import type { AdminRoute } from "../src/admin/define-route.ts";
@@ -82,7 +83,7 @@ const lists: Readonly<Record<string, List>> = {
     rowsOfItem: 4,
   },
   listMembers: { path: "/organizations/o1/members", rowsOfItem: 8 },
-  listMemberships: { ...ofUser("memberships"), rowsOfItem: 8 },
+  listMemberships: { path: "/users/v7/memberships", rowsOfItem: 8 },
   listOrganizationRoles: { rowsOfItem: 12 },
   listRoles: { rowsOfItem: 12 },
   listGroups: { rowsOfItem: 12 },
@@ -144,12 +145,23 @@ const rows: readonly (readonly [D1Database, string])[] = [
   [DB, `${numbered(5_000)} INSERT INTO held_records SELECT 'user', 'u' || i, 'active', 'user.update', 1 FROM n`],
   [
     DB,
-    `${numbered(5_000)} INSERT INTO organizations (org_id, status, document, created_at_ms, updated_at_ms)
-       SELECT 'o' || i, iif(i < 2500, 'disabled', 'active'), '{"name":"Acme"}', 1, 1 FROM n`,
+    `${numbered(40_000)} INSERT INTO organizations (org_id, status, document, created_at_ms, updated_at_ms)
+       SELECT 'o' || i, iif(i < 20000, 'disabled', 'active'), '{"name":"Acme"}', 1, 1 FROM n`,
   ],
   [DB, "INSERT INTO memberships SELECT sub, 'o1', 'active', 'import', 1, 1 FROM users"],
-  [DB, `${numbered(2_000)} INSERT OR IGNORE INTO memberships SELECT 'u', 'o' || i, 'active', 'import', 1, 1 FROM n`],
   [DB, "INSERT INTO membership_roles SELECT sub, org_id, 'billing' FROM memberships"],
+  // A million members: each of these people is in as many organisations as anybody may be.
+  [
+    DB,
+    `${numbered(5_000)} INSERT INTO users (sub, username, username_key, created_at_ms, updated_at_ms)
+       SELECT 'v' || i, 'v' || i, 'v' || i, 1, 1 FROM n`,
+  ],
+  [DB, "UPDATE users SET searched = search_source WHERE sub LIKE 'v%'"],
+  [
+    DB,
+    `${numbered(5_000)} INSERT INTO memberships SELECT 'v' || p.i, 'o' || (o.i * 200), 'active', 'import', 1, 1
+       FROM n p, (SELECT i FROM n LIMIT ${mostMemberships}) o`,
+  ],
   [DB, `${numbered(2_000)} INSERT INTO organization_role_permissions SELECT 'role' || (i / 2), 'p' || i FROM n`],
   [DB, `${numbered(2_000)} INSERT INTO role_permissions SELECT 'role' || (i / 2), 'p' || i FROM n`],
   [DB, `${numbered(2_000)} INSERT INTO group_roles SELECT 'group' || (i / 2), 'r' || i FROM n`],
@@ -226,6 +238,11 @@ it("each page reads about as many rows as it shows, for every filter and pair of
     }
   }
   expect(above).toEqual([]);
+  // What a person may choose from, of 40,000 organisations with a million members: the memberships of one person, and their organisations.
+  const counts = { object: 0, kv: 0, d1: 0, rows: 0 };
+  const own = await findOwnOrganizations(countCalls({ DB }, counts).DB, "v7");
+  expect([own.length, counts.d1]).toEqual([101, 1]);
+  expect(counts.rows).toBeLessThanOrEqual(4 * mostMemberships + fixed);
   // What the console's page of a person asks for.
   const { headers, body } = await admin.call("GET", "/audit?sub=u5&type=sign-in.succeeded&limit=1");
   expect(body["events"]).toEqual([expect.objectContaining({ sub: "u5", type: "sign-in.succeeded" })]);

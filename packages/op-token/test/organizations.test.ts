@@ -1,30 +1,157 @@
-/** **Codes and refresh tokens of organisations** (ADR 72): what another release does with them, and that they wait no longer than others. */
+/**
+ * **Codes and refresh tokens of organisations** (ADR 72): what each token that is derived from them says (O1, O2, O4, each with broken variants that
+ * are caught), what another release does with them, and that they wait no longer than others. test/conformance/organizations.test.ts has the table of
+ * the invariants and hostile cases.
+ */
 
+import { AuthorizationCodes } from "@edge-op/shared/codes/authorization-codes";
 import { newGrantId } from "@edge-op/shared/grants/grant";
+import { RefreshFamilies } from "@edge-op/shared/refresh/refresh-families";
 import { openSealed } from "@edge-op/shared/secrets/seal";
 import { formatCode, parseCode, parseRefreshToken } from "@edge-op/shared/storage/shard-address";
-import { beforeEach, expect, it } from "vitest";
+import type { Membership } from "@edge-op/shared/users/organizations";
+import { UserDirectory } from "@edge-op/shared/users/user-directory";
+import { beforeEach, describe, expect, it } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { postForm } from "../../../test/fixtures/call.ts";
 import { measureDepths } from "../../../test/fixtures/call-depth.ts";
+import { seedOrganizations } from "../../../test/fixtures/seed.ts";
+import { around, type Restore } from "../../../test/simulation/replace-method.ts";
 import { createApp } from "../src/app.ts";
 import { createIsolate } from "../src/isolate.ts";
 import { LoginFixtures, redirectUri, seedApp, seedPeople, tokensOf, verifier } from "./fixtures/login-fixtures.ts";
-import { tokenEnv } from "./fixtures/token-fixtures.ts";
+import { accessTokenType, claimsOf, exchangeGrant, seedService, tokenEnv } from "./fixtures/token-fixtures.ts";
 
 useAnnouncedSetUp();
 
 beforeEach(async () => {
   await seedPeople();
-  const { DB } = tokenEnv;
-  await DB.batch([
-    DB.prepare(
-      "INSERT INTO organizations (org_id, document, created_at_ms, updated_at_ms) VALUES ('acme', '{\"name\":\"Acme\"}', 0, 0)",
-    ),
-    DB.prepare("INSERT INTO memberships VALUES ('alice', 'acme', 'active', 'administrator', 0, 0)"),
-    DB.prepare("INSERT INTO membership_roles VALUES ('alice', 'acme', 'billing')"),
-  ]);
+  await seedOrganizations(tokenEnv, ["acme"], ["alice"]);
+  await tokenEnv.DB.prepare("INSERT INTO membership_roles VALUES ('alice', 'acme', 'billing')").run();
 });
+
+describe("O1, O2, O4: what the tokens of a grant say, however they are derived", () => {
+  /** By the organisation of the grant; the membership of `gone` is suspended. */
+  const given: Readonly<Record<string, object>> = {
+    none: { org_id: undefined, roles: ["editor"], permissions: ["documents.write"], groups: ["staff"] },
+    acme: { org_id: "acme", roles: ["billing"], permissions: ["invoices:read"], groups: undefined },
+    beta: { org_id: "beta", roles: ["reader"], permissions: ["reports:read"], groups: undefined },
+  };
+  const scope = ["openid", "offline_access", "roles", "permissions", "groups"];
+
+  beforeEach(async () => {
+    const { DB } = tokenEnv;
+    await seedOrganizations(tokenEnv, ["beta", "gone"], ["alice"]);
+    await DB.batch([
+      DB.prepare("UPDATE memberships SET status = 'suspended' WHERE org_id = 'gone'"),
+      DB.prepare("INSERT INTO membership_roles VALUES ('alice', 'beta', 'reader')"),
+      DB.prepare(
+        "INSERT INTO organization_role_permissions VALUES ('billing', 'invoices:read'), ('reader', 'reports:read')",
+      ),
+    ]);
+  });
+
+  /** Tokens that say something else than the grant has, and grants that should have none. */
+  async function contradictions(): Promise<string[]> {
+    const app = await seedApp({ scope: scope.join(" ") });
+    const token_exchange = {
+      subject_clients: ["app"],
+      scopes: scope,
+      modes: ["impersonation"] as const,
+      resources: [],
+    };
+    const service = await seedService("service", {
+      token_exchange: { ...token_exchange, audiences: ["https://api.example.com"] },
+    });
+    const login = new LoginFixtures();
+    const found: string[] = [];
+    const compare = (of: string, token: string, kind: string) => {
+      const claims = claimsOf(token);
+      const said = Object.fromEntries(Object.keys(given[of]!).map((name) => [name, claims[name]]));
+      if (JSON.stringify(said) !== JSON.stringify(given[of])) found.push(`${kind} of ${of}: ${JSON.stringify(said)}`);
+    };
+    const audience = "https://api.example.com";
+    for (const of of Object.keys(given)) {
+      const orgId = of === "none" ? undefined : of;
+      const response = await login.redeem(await login.authorize({ orgId, scope }), app);
+      if (response.status !== 200) {
+        found.push(`the code of ${of} is refused`);
+        continue;
+      }
+      let tokens = await tokensOf(response);
+      compare(of, tokens.access_token, "code");
+      for (const kind of ["refresh", "second refresh"]) {
+        const refreshed = await login.refresh(tokens.refresh_token, app);
+        if (refreshed.status !== 200) found.push(`a ${kind} of ${of} is refused`);
+        else {
+          tokens = await tokensOf(refreshed);
+          compare(of, tokens.access_token, kind);
+        }
+      }
+      const exchange = {
+        grant_type: exchangeGrant,
+        subject_token_type: accessTokenType,
+        audience,
+        scope: scope.join(" "),
+      };
+      const exchanged = await login.post({ ...exchange, subject_token: tokens.access_token }, service);
+      if (exchanged.status !== 200) found.push(`an exchange of ${of} is refused: ${await exchanged.text()}`);
+      else compare(of, (await exchanged.json<{ access_token: string }>()).access_token, "exchange");
+    }
+    for (const orgId of ["gone", "unknown"]) {
+      const { status } = await login.redeem(await login.authorize({ orgId, scope }), app);
+      if (status === 200) found.push(`a member of ${orgId} has a token`);
+    }
+    return found;
+  }
+
+  const mutants: Readonly<Record<string, () => Restore>> = {
+    "O1: codes that lose their organisation": () =>
+      around(AuthorizationCodes, "open", async (_, original, ...args) => {
+        const opened = await original(...args);
+        return opened && { ...opened, payload: { ...opened.payload, orgId: undefined } };
+      }),
+    "O1: refresh tokens of another organisation": () =>
+      around(RefreshFamilies, "create", (_, original, context, family, ...others) =>
+        original(context, { ...family, orgId: family.orgId && "beta" }, ...others),
+      ),
+    "O2: a membership that is suspended gives": () => ofMembership((found) => found && { ...found, status: "active" }),
+    "O2: whoever is no member is one": () =>
+      ofMembership(
+        (found, orgId) => found ?? { orgId, name: "", status: "active", roles: [], permissions: [], cutOffs: [] },
+      ),
+    "O4: the membership of another organisation": () =>
+      around(UserDirectory, "findMembership", (_, original, context, __, sub) => original(context, "beta", sub)),
+    "O4: the roles of the person beside those of the membership": () =>
+      ofMembership((found) => found && { ...found, roles: ["editor", ...found.roles] }),
+    "O4: the permissions of another membership": () =>
+      ofMembership((found) => found && { ...found, permissions: ["reports:read", ...found.permissions] }),
+    "O4: the roles of memberships beside those of the person": () =>
+      around(UserDirectory, "findRbacClaims", async (_, original, ...args) => {
+        const found = await original(...args);
+        return { ...found, roles: [...found.roles, "billing"] };
+      }),
+  };
+
+  it("as the grant has it", async () => {
+    expect(await contradictions()).toEqual([]);
+  });
+
+  it.each(Object.entries(mutants))("a broken variant is caught: %s", async (_, install) => {
+    const restore = install();
+    try {
+      expect(await contradictions()).not.toEqual([]);
+    } finally {
+      restore();
+    }
+  });
+});
+
+function ofMembership(change: (found: Membership | undefined, orgId: string) => Membership | undefined): Restore {
+  return around(UserDirectory, "findMembership", async (_, original, context, orgId, sub) =>
+    change(await original(context, orgId, sub), orgId),
+  );
+}
 
 /** As a release without organisations opens it. */
 async function opensBefore(code: string): Promise<boolean> {

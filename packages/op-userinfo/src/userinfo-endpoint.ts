@@ -1,3 +1,4 @@
+import { organizationsScope } from "@edge-op/protocol/oauth/claims";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { type ReadAheadNames, readAhead } from "@edge-op/shared/callers/read-ahead";
 import {
@@ -30,9 +31,9 @@ const path = "/userinfo";
 /**
  * **`GET` and `POST /userinfo`**: the claims of the access token's user that its scope covers, mapped attributes included, as JSON or signed. Cost
  * of a warm request: 0 object, 0 KV, 0 D1 calls (`direct`: 1 object call); 1 verification, 0 for a token seen before; 1 signature for clients that
- * register one. A DPoP proof adds 1 object call, no row, and 1 verification; the hook `claims`, 1 RPC. Calls that follow one another: 2 in a cold
- * isolate, 1 after a pause, none in a busy one. For a request that equals one of the last seconds, only revocation is checked
- * (control/remembered-decisions.ts).
+ * register one. A DPoP proof adds 1 object call, no row, and 1 verification; the hook `claims`, 1 RPC; the scope `organizations`, 1 D1 call. Calls
+ * that follow one another: 2 in a cold isolate, 1 after a pause, none in a busy one. For a request that equals one of the last seconds,
+ * only revocation is checked (control/remembered-decisions.ts).
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#UserInfo
  */
@@ -87,11 +88,13 @@ async function describe(
     if (membership?.status !== "active") throw resourceError(scheme, "invalid_token", "organization-not-member");
     return { ...membership, groups: [] };
   };
-  const [, user, client, rbac] = await Promise.all([
+  const lists = orgId === undefined && accessToken.scope.includes(organizationsScope);
+  const [, user, client, rbac, organizations] = await Promise.all([
     requireUnrevoked(context, isolate, accessToken, scheme),
     isolate.users.find(context, accessToken.sub),
     isolate.clients.find(context, accessToken.clientId),
     includesRbac(visible) || orgId !== undefined ? findRbac() : undefined,
+    lists ? isolate.users.findOrganizations(context, accessToken.sub) : undefined,
   ]);
   if (user?.status !== "active") throw resourceError(scheme, "invalid_token", "user-not-active");
   if (client?.status !== "active") throw resourceError(scheme, "invalid_token", "client-not-active");
@@ -107,13 +110,14 @@ async function describe(
     ...mappedClaims([...ofHook, ...mapped], "userinfo", { clientId, scope, requested }),
     ...selectClaims(user, rbac, visible),
     org_id: orgId,
+    ...(organizations && { organizations: organizations.map(({ orgId: id, name }) => ({ id, name })) }),
   };
   const isPlain = client.metadata.userinfo_signed_response_alg === undefined && !encryptsFor(client, "userinfo");
   if (!isPlain) return { accessToken, response: { client, claims } };
   const response = new JsonResponse(claims, { text: JSON.stringify(claims) });
-  // A token that is bound to a key or certificate requires proof for each request.
-  const isBearer = accessToken.cnf === undefined;
-  return { accessToken, response, ...(isBearer && { repeatableUntilMs: accessToken.expiresAtSeconds * 1000 }) };
+  // A token that is bound to a key or certificate requires proof for each request; no change names a membership that begins.
+  const isRepeatable = accessToken.cnf === undefined && !lists;
+  return { accessToken, response, ...(isRepeatable && { repeatableUntilMs: accessToken.expiresAtSeconds * 1000 }) };
 }
 
 function findPresented(request: ReceivedRequest): PresentedToken {

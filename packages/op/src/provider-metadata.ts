@@ -2,7 +2,13 @@ import { proofAlgorithms } from "@edge-op/protocol/dpop/proof";
 import { contentEncryptionAlgorithms, keyManagementAlgorithms } from "@edge-op/protocol/jwt/encryption-algorithms";
 import { signingAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
 import { supportedAcrValues } from "@edge-op/protocol/oauth/authentication-context";
-import { rbacClaims, rbacScopes, scopeClaims, standardClaims } from "@edge-op/protocol/oauth/claims";
+import {
+  organizationsScope,
+  rbacClaims,
+  rbacScopes,
+  scopeClaims,
+  standardClaims,
+} from "@edge-op/protocol/oauth/claims";
 import {
   clientAuthMethods,
   confidentialAuthMethods,
@@ -112,7 +118,7 @@ function claims(issuer: string, profile: SecurityProfile, mappedClaims: readonly
     id_token_signing_alg_values_supported: algorithmsWithin(profile, signingAlgorithms),
     subject_types_supported: ["public", "pairwise"],
     acr_values_supported: supportedAcrValues,
-    scopes_supported: ["openid", ...Object.keys(scopeClaims), ...rbacScopes, "offline_access"],
+    scopes_supported: ["openid", ...Object.keys(scopeClaims), ...rbacScopes, organizationsScope, "offline_access"],
     ui_locales_supported: Object.keys(textLanguages),
     claims_parameter_supported: true,
     claim_types_supported: ["normal"],
@@ -120,6 +126,7 @@ function claims(issuer: string, profile: SecurityProfile, mappedClaims: readonly
       ...["iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "acr", "amr", "azp", "at_hash", "sid"],
       ...standardClaims,
       ...rbacClaims,
+      ...["org_id", "organizations"],
       ...mappedClaims,
     ],
   };

@@ -43,7 +43,7 @@ it("OIDC Discovery §3, RFC 8414 §2: the complete document", async () => {
     tls_client_certificate_bound_access_tokens: true,
     scopes_supported: [
       ...["openid", "profile", "email", "address", "phone"],
-      ...["roles", "groups", "permissions", "offline_access"],
+      ...["roles", "groups", "permissions", "organizations", "offline_access"],
     ],
     subject_types_supported: ["public", "pairwise"],
     id_token_signing_alg_values_supported: ["ES256", "RS256", "EdDSA", "PS256"],

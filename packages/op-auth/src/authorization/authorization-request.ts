@@ -21,6 +21,8 @@ export interface AuthorizationRequest {
   readonly authorizationDetails: AuthorizationDetails | undefined;
   /** The organisation for which the person is to act (ADR 72). */
   readonly organization: string | undefined;
+  /** The request names none, and the person must choose one. */
+  readonly choosesOrganization: boolean;
   readonly prompt: readonly Prompt[];
   readonly maxAgeSeconds: number | undefined;
   readonly loginHint: string | undefined;

@@ -99,23 +99,24 @@ const organizationPattern = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,63}$/;
 
 /**
  * **`organization`**: only for clients whose policy has it, and never with an admin scope, which no membership gives (ADR 72). Whether it exists, and
- * the person is a member, is decided after they have proven who they are.
+ * the person is a member, is decided after they have proven who they are; so is the choice, where the policy requires one and the request has none.
  */
 export function checkOrganization(
   { client, parameters }: Pick<CheckInput, "client" | "parameters">,
   scope: readonly string[],
-): Pick<AuthorizationRequest, "organization"> {
+): Pick<AuthorizationRequest, "organization" | "choosesOrganization"> {
   const organization = parameters.get("organization");
-  if (organization === undefined) return { organization };
-  if (client.metadata.organization !== "allowed" || !organizationPattern.test(organization)) {
+  const { organization: policy = "none" } = client.metadata;
+  const choosesOrganization = organization === undefined && policy === "required";
+  if (organization !== undefined && (policy === "none" || !organizationPattern.test(organization))) {
     throw new OAuthError("invalid_request", "organization-parameter", {
       description: "The organization is malformed, or the client's registration allows none.",
     });
   }
-  if (scope.some(isAdminScope)) {
+  if ((organization !== undefined || choosesOrganization) && scope.some(isAdminScope)) {
     throw new OAuthError("invalid_scope", "organization-parameter", {
       description: "An admin scope belongs to no organization.",
     });
   }
-  return { organization };
+  return { organization, choosesOrganization };
 }

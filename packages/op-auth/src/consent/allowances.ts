@@ -1,13 +1,19 @@
 import { type Language, textFor } from "@edge-op/pages/languages";
 import { namesOf } from "@edge-op/protocol/encoding/json-object";
-import { rbacScopes, scopeClaims } from "@edge-op/protocol/oauth/claims";
+import { organizationsScope, rbacScopes, scopeClaims } from "@edge-op/protocol/oauth/claims";
 import { adminAudience, adminScopes } from "@edge-op/protocol/oauth/scope";
 import type { Resource } from "@edge-op/shared/resources/resource";
 import type { MappedAttribute } from "@edge-op/shared/users/attributes";
 import type { AuthTranslator } from "../pages/messages.ts";
 
 /** A message `scope.…` describes each. */
-const describedScopes = ["openid", ...namesOf(scopeClaims), ...rbacScopes, "offline_access"] as const;
+const describedScopes = [
+  "openid",
+  ...namesOf(scopeClaims),
+  ...rbacScopes,
+  organizationsScope,
+  "offline_access",
+] as const;
 
 /** Whether a scope value is this provider's own: no resource can give it another meaning. */
 export function isProviderScope(value: string): value is (typeof describedScopes)[number] {

@@ -63,6 +63,9 @@ export async function deviceAuthorizationEndpoint(
         description: "A device authorization has no organization.",
       });
     }
+    if (client.metadata.organization === "required") {
+      throw new OAuthError("unauthorized_client", "organization-required");
+    }
     // Each request stores a row.
     if (canBeAnyone(client)) isolate.rateShield.countAddress(context, request);
     if (!client.metadata.grant_types.includes("urn:ietf:params:oauth:grant-type:device_code")) {

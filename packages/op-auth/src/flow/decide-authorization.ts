@@ -5,7 +5,7 @@ import type { PageRequest } from "../pages/frame.ts";
 import { readAccounts } from "../session/browser-accounts.ts";
 import { prepareSession, signInOf, withKnownProofs } from "../session/open-session.ts";
 import { findAccount, findSignedInUser } from "../session/signed-in-person.ts";
-import { pendingProofs, whoseFlow } from "../step/flow.ts";
+import { forOrganization, pendingProofs, whoseFlow, withChoice } from "../step/flow.ts";
 import { decideInSession, type Rules } from "./decide-in-session.ts";
 import { type CheckedRequest, type InSession, newlyIn } from "./in-session.ts";
 import { openWithCode } from "./open-with-code.ts";
@@ -38,19 +38,20 @@ export async function decideAuthorization(
   checked: CheckedRequest,
 ): Promise<Response> {
   let decided: Response | FlowPosition = position;
-  // What a hook demands is policy from then on, so it is demanded once (judge-sign-in.ts).
+  // What a hook demands is policy from then on, so it is demanded once (judge-sign-in.ts); so is the only organisation of a person.
   while (!(decided instanceof Response)) decided = await decideAt(at, decided, checked);
   return decided;
 }
 
-/** The response, or the position in which a hook demands more. */
+/** The response, or the position in which a hook demands more, or an organisation was chosen without a page. */
 async function decideAt(
   at: PageRequest,
   position: FlowPosition,
-  checked: CheckedRequest,
+  asked: CheckedRequest,
 ): Promise<Response | FlowPosition> {
   const { context, isolate, request } = at;
   const { flow, person } = position;
+  const checked = { ...asked, request: withChoice(asked.request, flow.purpose) };
   const policy = withDemand(await authorizationPolicy(context, checked.client, checked.request), flow.marks.demanded);
   const resources = await isolate.resources.findAll(context, checked.request.resources);
   const signIn = signInOf(pendingProofs(flow));
@@ -88,6 +89,7 @@ async function decideSigningIn(
     await added?.write?.();
     throw new OAuthError(next.code, next.reason);
   }
+  if (next.kind === "choose") return { ...position, flow: forOrganization(flow, next.organization) };
   const before = stepBefore(next);
   const demanding = found && (await demandAt(at, position, before, { policy, prepared, client }));
   if (demanding !== undefined) return demanding;

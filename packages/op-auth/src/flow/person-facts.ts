@@ -63,10 +63,12 @@ export async function readPersonFacts(
 /** Read in the decision, which is made again if a change names the membership or its organisation before it stands. */
 async function readMembership(
   { context, isolate }: PageRequest,
-  { organization }: Policy,
+  { organization, choosesOrganization }: Policy,
   sub: string,
-): Promise<Pick<Facts, "isMember">> {
-  if (organization === undefined) return {};
+): Promise<Pick<Facts, "isMember" | "organizations">> {
+  if (organization === undefined) {
+    return choosesOrganization ? { organizations: await isolate.users.findOrganizations(context, sub) } : {};
+  }
   const membership = await isolate.users.findMembership(context, organization, sub);
   return { isMember: membership?.status === "active" };
 }

@@ -20,7 +20,8 @@ export async function authorizationPolicy(
   client: Client,
   request: CodeRequest,
 ): Promise<Policy> {
-  const { prompt, maxAgeSeconds, requiredAcr, preferredAcr, expectedSubject, scope, organization } = request;
+  const { prompt, maxAgeSeconds, requiredAcr, preferredAcr, expectedSubject, scope } = request;
+  const { organization, choosesOrganization } = request;
   const asked = [...requestedAllowances(request), ...(await detailAllowances(request))];
   const consent = consentRule(context.settings, client, request);
   const factors = factorPolicy(context, client, scope);
@@ -36,6 +37,7 @@ export async function authorizationPolicy(
     asked,
     terms,
     organization,
+    choosesOrganization,
   };
 }
 

@@ -61,6 +61,7 @@ async function proceedToAccount(at: PageRequest, position: FlowPosition, purpose
   const facts = await settle(context, isolate, () => readPersonFacts(at, position, policy, session, session.sub));
   const next = nextStep(flow, { ...facts, allowed: [] }, policy, context.arrivedAtMs);
   if (next.kind === "refuse") throw new OAuthError(next.code, next.reason);
+  if (next.kind === "choose") throw new Error("an account page has no organisation");
   const before = stepBefore(next);
   const demanding = await demandAt(at, position, before, { policy, prepared, client: undefined });
   if (demanding !== undefined) return proceedToAccount(at, demanding, purpose);

@@ -15,7 +15,7 @@ import type { PageRequest } from "../pages/frame.ts";
 import type { ShownError } from "../pages/serve-page.tsx";
 import { decideAccount, decideSessionOf, type FoundAccount } from "../session/signed-in-person.ts";
 import { WriteRefused } from "../session/write-as.ts";
-import { type Flow, pendingProofs, whoseFlow } from "../step/flow.ts";
+import { type Flow, forOrganization, pendingProofs, whoseFlow, withChoice } from "../step/flow.ts";
 import { expired, newFlow, type OpenFlow, openFlow, pathOf } from "../step/sealed-flow.ts";
 import type { Step, StepRequest, StepResult } from "../step/step.ts";
 import { localesOf } from "../step/step-request.ts";
@@ -180,11 +180,11 @@ async function responseAfter(at: PageRequest, step: Step, open: StepRequest, res
     case "refuse":
       return refuse(at, open, new OAuthError(result.code, result.reason));
     case "done": {
-      const { proofs = [], marks, typed, isAnew = false } = result;
+      const { proofs = [], marks, typed, isAnew = false, organization } = result;
       const foreign = proofs.find(({ method }) => !step.methods.includes(method));
       if (foreign !== undefined) throw new Error(`the step ${step.name} added a proof by ${foreign.method}`);
       const added: Flow = {
-        ...flow,
+        ...(organization === undefined ? flow : forOrganization(flow, organization)),
         proofs: [...(isAnew ? [] : flow.proofs.filter(({ sub }) => isAbout(proofs, sub))), ...proofs],
         marks: { ...flow.marks, ...marks },
         problem: undefined,
@@ -299,7 +299,8 @@ async function readStep(at: PageRequest, { flow, browser }: OpenFlow): Promise<S
   const check = async () => {
     const { client, parameters } = await readClient(at, purpose);
     const target = checkResponseTarget(context.settings, client, parameters);
-    return { client, request: await checkRequest({ context, isolate, client, parameters }, target) };
+    const request = await checkRequest({ context, isolate, client, parameters }, target);
+    return { client, request: withChoice(request, purpose) };
   };
   const checked = settle(context, isolate, check, readingAhead(at, purpose));
   checking = checked;

@@ -6,12 +6,13 @@ import { enrolStep } from "../factors/enrol-step.tsx";
 import { proveMoreStep } from "../factors/prove-more-step.ts";
 import { recoveryCodesStep } from "../factors/recovery-codes-step.tsx";
 import { setPasswordStep } from "../passwords/set-password-step.tsx";
+import { notMember, organizationStep } from "../sign-in/choose-organization-step.tsx";
 import { createAccountStep } from "../sign-in/create-account-step.ts";
 import { restoreStep } from "../sign-in/restore-step.tsx";
 import { selectAccountStep } from "../sign-in/select-account-step.tsx";
 import { signInStep } from "../sign-in/sign-in-step.ts";
 import { signUpStep } from "../sign-in/sign-up-step.ts";
-import type { Refusal, Step, StepInput } from "../step/step.ts";
+import type { Choice, Refusal, Step, StepInput } from "../step/step.ts";
 import { termsStep } from "../terms/terms-step.tsx";
 import { linkStep } from "../upstream/link-step.tsx";
 
@@ -31,13 +32,11 @@ export const steps: readonly Step[] = [
   recoveryCodesStep,
   linkStep,
   termsStep,
+  organizationStep,
   consentStep,
 ];
 
-/** The same for an organisation that is unknown or disabled. */
-const notMember: Refusal = { kind: "refuse", code: "access_denied", reason: "organization-not-member" };
-
-export type NextStep = { readonly kind: "page"; readonly step: Step } | { readonly kind: "finish" } | Refusal;
+export type NextStep = { readonly kind: "page"; readonly step: Step } | { readonly kind: "finish" } | Choice | Refusal;
 
 /** **What comes next in a flow**: the first step that is needed, or its end. Pure. With `prompt=none`, a page is a refusal. */
 export function nextStep(
@@ -50,7 +49,7 @@ export function nextStep(
     // Who is no member learns it when they have proven who they are, and before they are asked to allow anything.
     if (step === consentStep && facts.isMember === false) return notMember;
     const state = step.state({ flow, facts, policy, nowMs });
-    if (state.kind === "refuse") return state;
+    if (state.kind === "refuse" || state.kind === "choose") return state;
     if (state.kind === "done") continue;
     if (policy.prompt.includes("none")) return { kind: "refuse", code: state.error, reason: "prompt-none" };
     return { kind: "page", step };

@@ -5,6 +5,7 @@ import type { CodePurpose } from "@edge-op/shared/mail/mail-sender-rpc";
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
 import type { EmailAddress } from "@edge-op/shared/users/user-addresses";
+import type { AuthorizationRequest } from "../authorization/authorization-request.ts";
 import { isParameterValues, type ParameterValues } from "../authorization/stored-parameters.ts";
 import type { Whose } from "../session/choose-account.ts";
 
@@ -40,9 +41,17 @@ export type Purpose =
       readonly parameters: ParameterValues;
       /** The id of the pushed request, if there was one; the response spends it. */
       readonly pushedId?: string | undefined;
+      /** For a client whose policy requires an organisation, and a request that names none. */
+      readonly organization?: ChosenOrganization | undefined;
     }
   /** A sign-in to a page of this provider, by a method that reaches one of the `acr` values if the page requires it. */
   | { readonly kind: "account"; readonly path: string; readonly requiredAcr?: readonly string[] | undefined };
+
+/** The organisation for which a person acts: chosen once in a flow, and void for anybody else. */
+export interface ChosenOrganization {
+  readonly orgId: string;
+  readonly sub: string;
+}
 
 /** The person's choices in this flow, and what it has come to. */
 export interface Marks {
@@ -161,6 +170,20 @@ const isAccount = objectOf<Extract<Purpose, { kind: "account" }>>({ kind: isText
 
 const isPurpose: TypeGuard<Purpose> = (value): value is Purpose =>
   isJsonObject(value) && (value["kind"] === "authorize" ? isAuthorize(value) : isAccount(value));
+
+/** **A flow that goes on for an organisation**, or for none that is chosen. */
+export function forOrganization(flow: Flow, organization: ChosenOrganization | undefined): Flow {
+  return flow.purpose.kind === "authorize" ? { ...flow, purpose: { ...flow.purpose, organization } } : flow;
+}
+
+/** The request of a flow, with the organisation that was chosen in it. */
+export function withChoice<Request extends Pick<AuthorizationRequest, "organization" | "choosesOrganization">>(
+  request: Request,
+  purpose: Purpose,
+): Request {
+  const chosen = purpose.kind === "authorize" && request.choosesOrganization ? purpose.organization : undefined;
+  return chosen === undefined ? request : { ...request, organization: chosen.orgId };
+}
 
 export const isFlow = objectOf<Flow>({
   fid: isText,

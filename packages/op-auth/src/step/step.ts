@@ -6,11 +6,12 @@ import type { Client } from "@edge-op/shared/clients/client";
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
 import type { Factors } from "@edge-op/shared/users/factors";
+import type { OwnOrganization } from "@edge-op/shared/users/organizations";
 import type { AuthorizationRequest, CodeRequest } from "../authorization/authorization-request.ts";
 import type { PageRequest } from "../pages/frame.ts";
 import type { AddressRecovery } from "../session/address-recovery.ts";
 import type { FoundAccount, SignedInPerson } from "../session/signed-in-person.ts";
-import type { Flow, Marks, Problem } from "./flow.ts";
+import type { ChosenOrganization, Flow, Marks, Problem } from "./flow.ts";
 
 /**
  * **A step of a flow**: a folder beside this file exports one, and `flow/steps.ts` lists them in their order. `state` is pure and decides whether the
@@ -57,13 +58,21 @@ export type StepName =
   | "link"
   | "select-account"
   | "terms"
+  | "organization"
   | "consent";
 
 export type StepState =
   | { readonly kind: "done" }
   /** `error` is the response to `prompt=none`. */
   | { readonly kind: "needed"; readonly error: OAuthErrorCode }
+  | Choice
   | Refusal;
+
+/** The flow goes on for this organisation without a page; `undefined`: a choice of somebody else is void. */
+export interface Choice {
+  readonly kind: "choose";
+  readonly organization: ChosenOrganization | undefined;
+}
 
 export interface Refusal {
   readonly kind: "refuse";
@@ -121,6 +130,8 @@ export interface Facts {
   readonly recovery?: OfferedRecovery | undefined;
   /** Whether they are an active member of the organisation of the request. Read only if it has one. */
   readonly isMember?: boolean;
+  /** The organisations that they may choose. Read only if they have to. */
+  readonly organizations?: readonly OwnOrganization[] | undefined;
   /** The version of the terms that they have agreed to. Read only if the policy names one. */
   readonly terms?: string | undefined;
 }
@@ -130,6 +141,8 @@ export interface Policy
   extends Pick<AuthorizationRequest, "prompt" | "maxAgeSeconds" | "requiredAcr" | "preferredAcr" | "expectedSubject"> {
   /** The organisation of which the person must be a member. */
   readonly organization?: string | undefined;
+  /** The request names none, and the person must choose one. */
+  readonly choosesOrganization?: boolean;
   readonly consent: ConsentRule;
   readonly secondFactor: SecondFactorRule;
   /** A mailbox alone recovers an account, after a day (`RECOVERY=address`). */
@@ -164,6 +177,7 @@ export type StepResult =
       readonly factors?: Factors | undefined;
       /** The terms that they have agreed to, if only these were read with it. */
       readonly terms?: { readonly version: string | undefined };
+      readonly organization?: ChosenOrganization;
       /** The person was active, as read at the version of these proofs: the decision after it needs no call for that. */
       readonly isActive?: boolean;
       /** Runs in parallel with the calls of the decision, once it stands. */

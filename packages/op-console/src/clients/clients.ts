@@ -59,6 +59,14 @@ export const clients: RecordSpec<ClientResource> = {
     { name: "access_token_lifetime", label: "client.lifetime", kind: "number", only: "change" },
     { name: "skip_consent", label: "client.skipConsent", kind: "check", only: "change" },
     { name: "require_mfa", label: "client.requireMfa", kind: "check", only: "change" },
+    {
+      ...{ name: "organization", label: "client.organization", kind: "choice", only: "change" },
+      options: [
+        ["", "value.none"],
+        ["allowed", "client.organization.allowed"],
+        ["required", "client.organization.required"],
+      ],
+    },
     { name: "token_exchange", label: "client.tokenExchange", kind: "json", only: "change" },
     { name: "jwt_bearer", label: "client.jwtBearer", kind: "json", only: "change" },
     { name: "id_jag_targets", label: "client.idJagTargets", kind: "json", only: "change" },

@@ -23,6 +23,10 @@ const links: readonly Link[] = [
     ...{ href: "/console/roles", text: "nav.roles", scope: "admin:users" },
     also: ["/console/groups", "/console/attributes"],
   },
+  {
+    ...{ href: "/console/organizations", text: "nav.organizations", scope: "admin:users" },
+    also: ["/console/organization-roles"],
+  },
   { href: "/console/resources", text: "nav.resources", scope: "admin:clients" },
   { href: "/console/issuers", text: "nav.issuers", scope: "admin:issuers", also: ["/console/upstreams"] },
   { href: "/console/keys", text: "nav.keys", scope: "admin:keys" },

@@ -39,18 +39,20 @@ class Found {
   readonly passkeys: Set<string>;
   readonly identities: Set<string>;
   readonly retired: ReadonlySet<string>;
+  readonly organizations: ReadonlySet<string>;
   /** Subs of earlier lines of the batch. */
   readonly subs = new Set<string>();
 
   constructor(rows: readonly (readonly string[])[]) {
-    const [users = [], clients, usernames, addresses, passkeys, identities, retired, retiredElsewhere] = rows;
+    const [retiredElsewhere = [], users = [], clients, usernames, addresses, passkeys, identities, retired = []] = rows;
     this.users = new Map(users.map((text) => splitOnce(text)));
     this.clients = new Set(clients);
     this.usernames = new Set(usernames);
     this.addresses = new Set(addresses);
     this.passkeys = new Set(passkeys);
     this.identities = new Set(identities);
-    this.retired = new Set([...(retired ?? []), ...(retiredElsewhere ?? [])]);
+    this.retired = new Set([...retired, ...retiredElsewhere]);
+    this.organizations = new Set(rows[8]);
   }
 
   /** The names of an accepted line are taken for those after it. */
@@ -111,6 +113,9 @@ function decide(prepared: PreparedLine, found: Found): CheckedLine {
     ...identities.flatMap((identity, index) =>
       fault(found.identities.has(identityKey(identity)), `identities[${index}].subject`, "is connected already"),
     ),
+    ...(line.memberships ?? []).flatMap(({ org_id: id }, index) =>
+      fault(!found.organizations.has(id), `memberships[${index}].org_id`, "is no organisation of this deployment"),
+    ),
   ];
   return faults.length > 0 ? { kind: "refused", faults } : { kind: "new", prepared };
 }
@@ -143,6 +148,13 @@ async function prepare(
     ),
   );
   faults.push(...repeated("identities", "subject", identities.map(identityKey)));
+  faults.push(
+    ...repeated(
+      "memberships",
+      "org_id",
+      (line.memberships ?? []).map((each) => each.org_id),
+    ),
+  );
   if (faults.length > 0) return { faults };
   return {
     line,
@@ -188,6 +200,7 @@ async function readFound({ DB, AUDIT_DB }: RetirementBindings, lines: readonly P
   const credentials = lines.flatMap(({ line }) => (line.passkeys ?? []).map((each) => each.credential_id));
   const identities = lines.flatMap((each) => each.identities);
   const hashes = lines.map((each) => each.retiredHash);
+  const orgIds = lines.flatMap(({ line }) => (line.memberships ?? []).map((each) => each.org_id));
   const select = (sql: string, values: readonly unknown[], ...others: readonly unknown[]) =>
     peopleOf(DB)
       .prepare(sql)
@@ -213,13 +226,16 @@ async function readFound({ DB, AUDIT_DB }: RetirementBindings, lines: readonly P
       identities,
     ),
     select(retired("retired_subs"), hashes),
+    ...(orgIds.length === 0
+      ? []
+      : [select(`SELECT org_id AS found FROM organizations WHERE org_id ${among}`, [...new Set(orgIds)])]),
   ];
   const elsewhere = AUDIT_DB.prepare(retired("retired_subjects")).bind(JSON.stringify(hashes));
   const [inDatabase, inAudit] = await Promise.all([
     queryDatabase(() => DB.batch(statements)),
     queryAuditDatabase(() => elsewhere.all()),
   ]);
-  const texts = [...inDatabase, inAudit].map(({ results }) =>
+  const texts = [inAudit, ...inDatabase].map(({ results }) =>
     requireForm("rows of an import", results, areFound).map(({ found }) => found),
   );
   return new Found(texts);

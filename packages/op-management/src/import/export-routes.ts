@@ -58,6 +58,11 @@ const rowSchema = z.strictObject({
       ...used,
     }),
   ),
+  memberships: listed(
+    z.strictObject({
+      ...{ org_id: z.string(), status: z.enum(["active", "suspended"]), roles: z.array(z.string()), joined_at: ms },
+    }),
+  ),
 });
 
 const usedColumns = "'created_at', created_at_ms, 'last_used_at', last_used_at_ms";
@@ -80,7 +85,9 @@ const selectPage = `SELECT u.sub, u.username, u.status, u.claims, u.created_at_m
     )} AS passkeys,
     ${rowsOf("user_totp", `'factor_id', factor_id, 'secret', secret, ${usedColumns}`)} AS totp,
     ${rowsOf("user_recovery_codes", "'hashes', hashes, 'used', used, 'created_at', created_at_ms")} AS recovery_codes,
-    ${rowsOf("user_identities", `'upstream_id', upstream_id, 'issuer', issuer, 'subject', subject, 'label', label, ${usedColumns}`)} AS identities
+    ${rowsOf("user_identities", `'upstream_id', upstream_id, 'issuer', issuer, 'subject', subject, 'label', label, ${usedColumns}`)} AS identities,
+    (SELECT json_group_array(json_object('org_id', org_id, 'status', status, 'joined_at', joined_at_ms, 'roles', json((SELECT json_group_array(role ORDER BY role)
+       FROM membership_roles r WHERE r.sub = m.sub AND r.org_id = m.org_id))) ORDER BY org_id) FROM memberships m WHERE m.sub = u.sub) AS memberships
   FROM users u WHERE u.sub > ?1 ORDER BY u.sub LIMIT ?2`;
 
 const exportSchema = z
@@ -144,6 +151,7 @@ async function toLine(
     totp,
     recovery_codes: codes,
     identities,
+    memberships,
     ...row
   }: z.output<typeof rowSchema>,
 ): Promise<{ readonly line: UserLine; readonly isComplete: boolean }> {
@@ -166,6 +174,8 @@ async function toLine(
     totp: apps.flat(),
     ...(set === undefined ? {} : { recovery_codes: set }),
     identities: identities.map((identity) => withoutNull(identity)),
+    // A release without organisations imports no line that has them.
+    ...(memberships.length === 0 ? {} : { memberships }),
   };
   return { line, isComplete: apps.flat().length === totp.length };
 }

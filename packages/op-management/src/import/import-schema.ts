@@ -9,6 +9,12 @@ import { plainText } from "@edge-op/shared/http/plain-text";
 import { findCostFault } from "@edge-op/shared/secrets/hash-cost";
 import { readHash } from "@edge-op/shared/secrets/stored-hash";
 import { claimsSchema } from "@edge-op/shared/users/claims-schema";
+import {
+  longestMemberSub,
+  mostMemberRoles,
+  mostMemberships,
+  organizationIdPattern,
+} from "@edge-op/shared/users/organizations";
 import { parseEmailAddress } from "@edge-op/shared/users/user-addresses";
 import * as z from "zod";
 import { rbacNames } from "../roles/role-schema.ts";
@@ -80,6 +86,13 @@ const identity = z.strictObject({
   ...used,
 });
 
+const membership = z.strictObject({
+  org_id: z.string().regex(organizationIdPattern),
+  status: status.exactOptional(),
+  roles: rbacNames.max(mostMemberRoles).exactOptional(),
+  joined_at: seconds.exactOptional(),
+});
+
 export const userLineSchema = z
   .strictObject({
     sub: z.string().regex(subPattern, subRule),
@@ -96,9 +109,18 @@ export const userLineSchema = z
     totp: z.array(app).max(5).exactOptional(),
     recovery_codes: recoveryCodes.exactOptional(),
     identities: z.array(identity).max(20).exactOptional(),
+    memberships: z.array(membership).max(mostMemberships).exactOptional().describe("Of organisations that exist."),
     terms: agreementSchema.exactOptional(),
     created_at: seconds.exactOptional(),
     updated_at: seconds.exactOptional(),
+  })
+  .superRefine(({ sub, memberships = [] }, issues) => {
+    if (memberships.length === 0 || sub.length <= longestMemberSub) return;
+    issues.addIssue({
+      code: "custom",
+      path: ["sub"],
+      message: `of a member has at most ${longestMemberSub} characters`,
+    });
   })
   .superRefine(({ claims }, issues) => {
     if (claims?.email_verified !== true || claims.email === undefined) return;

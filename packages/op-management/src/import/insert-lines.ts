@@ -29,6 +29,8 @@ const columns = {
   user_totp: ["sub", "factor_id", "secret", "sealed_by", "last_step", "created_at_ms", "last_used_at_ms"],
   user_recovery_codes: ["sub", "set_id", "hashes", "used", "created_at_ms"],
   user_identities: ["upstream_id", "issuer", "subject", "sub", "label", "created_at_ms", "last_used_at_ms"],
+  memberships: ["sub", "org_id", "status", "source", "joined_at_ms", "updated_at_ms"],
+  membership_roles: ["sub", "org_id", "role"],
 } as const;
 
 type Table = keyof typeof columns;
@@ -95,7 +97,7 @@ interface Arrival {
 
 async function rowsOf(env: MasterKeyBindings, prepared: PreparedLine, { atMs, sealedBy }: Arrival): Promise<Rows> {
   const { line, address, identities } = prepared;
-  const { sub, username, status = "active", claims = {}, recovery_codes: codes, terms } = line;
+  const { sub, username, status = "active", claims = {}, recovery_codes: codes, terms, memberships = [] } = line;
   const source = searchSource({ sub, username, claims });
   const createdMs = toMs(line.created_at) ?? atMs;
   const updatedMs = Math.max(createdMs, toMs(line.updated_at) ?? createdMs);
@@ -149,6 +151,11 @@ async function rowsOf(env: MasterKeyBindings, prepared: PreparedLine, { atMs, se
       ...{ upstream_id: identity.upstream_id, issuer: identity.issuer, subject: identity.subject, sub },
       ...{ label: identity.label ?? identity.subject, ...times(identity) },
     })),
+    memberships: memberships.map((membership) => ({
+      ...{ sub, org_id: membership.org_id, status: membership.status ?? "active", source: "import" },
+      ...{ joined_at_ms: toMs(membership.joined_at) ?? createdMs, updated_at_ms: atMs },
+    })),
+    membership_roles: memberships.flatMap(({ org_id, roles = [] }) => roles.map((role) => ({ sub, org_id, role }))),
   };
 }
 

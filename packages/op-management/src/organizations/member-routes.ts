@@ -3,12 +3,13 @@ import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { membershipId } from "@edge-op/shared/cut-offs/cut-offs";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import { longestMemberSub, mostMemberships } from "@edge-op/shared/users/organizations";
+import { longestMemberSub, mostMemberRoles, mostMemberships } from "@edge-op/shared/users/organizations";
 import * as z from "zod";
 import { commitChange } from "../admin/commit-change.ts";
 import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-route.ts";
 import { cutPage, nextCursor, pageQuery, readCursor } from "../admin/list-page.ts";
 import {
+  entityTagDiffers,
   formatEtag,
   mayBeConflict,
   nextVersion,
@@ -32,9 +33,7 @@ const scope = "admin:users";
 const path = "/organizations/{org_id}/members";
 
 const status = z.enum(["active", "suspended"]);
-/** Roles are in every token of a member. */
-const mostRoles = 50;
-const roles = rbacNames.max(mostRoles);
+const roles = rbacNames.max(mostMemberRoles);
 
 const memberSchema = z
   .strictObject({
@@ -113,6 +112,7 @@ async function put(call: AdminCall<Given, undefined>, orgId: string, sub: string
         event: { action: "organization.member_add", target: orgId, detail: { sub, ...detail } },
       });
     } else {
+      if (call.ifNoneMatch !== undefined) throw entityTagDiffers();
       requireMatch(call.ifMatch, formatEtag(known.updatedAtMs));
       const { cutOff, ...change } = changeOf(known, "update", detail);
       const isEnding = known.status === "active" && given.status === "suspended";
@@ -202,7 +202,7 @@ const replace = defineRoute({
   summary:
     "Makes a user a member of an organisation, or replaces the status and roles of a member. In force everywhere when the call returns. Status suspended also ends every grant of the member in this organisation; other roles are in the next token.",
   scope,
-  preconditions: ["If-Match"],
+  preconditions: ["If-Match", "If-None-Match"],
   body: bodySchema,
   response,
   async handle(call) {

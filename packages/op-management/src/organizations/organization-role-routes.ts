@@ -5,7 +5,7 @@ import * as z from "zod";
 import { commitChange } from "../admin/commit-change.ts";
 import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-route.ts";
 import { cutPage, nextCursor, pageQuery, readCursor } from "../admin/list-page.ts";
-import { contentEtag, requireMatch } from "../admin/optimistic-concurrency.ts";
+import { contentEtag, entityTagDiffers, requireMatch } from "../admin/optimistic-concurrency.ts";
 import {
   type Assignment,
   findAssignment,
@@ -43,6 +43,14 @@ async function requireVersion(call: AdminCall<unknown, unknown>): Promise<Assign
   const found = await requireRole(call);
   requireMatch(call.ifMatch, await contentEtag(found.values));
   return found;
+}
+
+/** What a creation that replaces none rests on; `undefined` for an unconditional request. */
+async function requireNew(call: AdminCall<unknown, unknown>): Promise<Assignment | undefined> {
+  if (call.ifNoneMatch === undefined) return undefined;
+  const name = call.parameter("name");
+  if ((await findAssignment(call.context.env.DB, table, name)) !== undefined) throw entityTagDiffers();
+  return { name, values: [] };
 }
 
 async function replace(
@@ -103,7 +111,7 @@ const put = defineRoute({
   summary:
     "Sets which permissions a role gives to members who have it, in every organisation. Never an admin scope. In force everywhere when the call returns.",
   scope,
-  preconditions: ["If-Match"],
+  preconditions: ["If-Match", "If-None-Match"],
   body: z.strictObject({ permissions }).meta({ id: "OrganizationRoleReplacement" }),
   response,
   async handle(call) {
@@ -113,7 +121,7 @@ const put = defineRoute({
     if (values.some(isAdminScope)) {
       throw invalidFields([{ path: "permissions", message: "of an organisation never have an admin scope" }]);
     }
-    const known = call.ifMatch === undefined ? undefined : await requireVersion(call);
+    const known = call.ifMatch === undefined ? await requireNew(call) : await requireVersion(call);
     await replace(call, known, { name, values });
     return respond({ name, values });
   },

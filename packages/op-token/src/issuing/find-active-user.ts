@@ -17,7 +17,7 @@ export interface ActiveUser {
 /**
  * **Finds the active user of a token**, with the RBAC claims of its access tokens (RFC 9068 §2.2.3.1) and the attributes that are
  * mapped to claims. Unknown, suspended and leaving users are refused alike; the log tells them apart. For a grant of an organisation the claims are
- * those of the membership, and who is no active member is refused (ADR 72).
+ * those of the membership, and who is no active member is refused (ADR 72); so is a grant without one at a client whose policy requires one.
  * Cost warm: 0 calls; 1 RPC with the hook `claims`.
  */
 export async function findActiveUser(
@@ -26,6 +26,9 @@ export async function findActiveUser(
   orgId: string | undefined,
   refusal: OAuthErrorCode = "invalid_grant",
 ): Promise<ActiveUser> {
+  if (orgId === undefined && client.metadata.organization === "required") {
+    throw new OAuthError(refusal, "organization-required");
+  }
   const [found, rbac] = await Promise.all([
     isolate.users.find(context, sub),
     orgId === undefined

@@ -28,6 +28,9 @@ export const scopeClaims = {
 /** Scope values for data that administrators assign; each covers the claim of its name. Permissions are in access tokens only. */
 export const rbacScopes = ["roles", "groups", "permissions"] as const;
 
+/** For the list of the person's organisations at UserInfo, in a grant without an organisation. */
+export const organizationsScope = "organizations";
+
 /** Claims of {@link rbacScopes} that ID tokens and UserInfo may contain. */
 export const rbacClaims = ["roles", "groups"] as const;
 

@@ -193,6 +193,8 @@ const reasons = {
     "The person is no member of the requested organisation, or was removed; or it is unknown, disabled or not of the grant.",
   "organization-parameter":
     "`organization` is malformed, is not allowed by the registration of the client, or is another one than that of the grant.",
+  "organization-required":
+    "The registration of the client requires an organisation, and the grant has none: it is of a device, of an assertion, or older than the registration.",
   "page-unknown": "There is no such page.",
   "parameter-missing": "A required parameter is missing.",
   "parameter-repeated": "A parameter that may appear only once is repeated.",

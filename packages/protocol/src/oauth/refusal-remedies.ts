@@ -234,7 +234,9 @@ export const refusalRemedies: Readonly<Record<RefusalReason, string>> = {
   "organization-not-member":
     "Add the person (`PUT /admin/organizations/<org_id>/members/<sub>`), or let them choose another account.",
   "organization-parameter":
-    "Set `organization` to `allowed` in the client's registration; for another organisation, send a new authorization request.",
+    "Set `organization` to `allowed` or `required` in the client's registration; for another organisation, send a new authorization request.",
+  "organization-required":
+    "Send the person through an authorization request, or set `organization` to `allowed` in the client's registration.",
   "page-unknown": "Compare the path with the list of endpoints, and the address in the link that led to it.",
   "parameter-missing": "Send the parameter that the error description names.",
   "parameter-repeated": "Send each parameter once.",

@@ -223,9 +223,9 @@ export const metadataMembers = {
       "Whether its users always need two factors: a passkey, or a password and a code. See MFA of the deployment.",
     ),
   organization: z
-    .enum(["none", "allowed"])
+    .enum(["none", "allowed", "required"])
     .describe(
-      "Whether its requests may name an `organization` of which the person must be a member. Absent: none, and such a request is refused.",
+      "Whether its requests may name an `organization` of which the person must be a member. `required`: the person chooses one where the request names none, and no token of a person is without one. Absent: none, and such a request is refused.",
     ),
   skip_consent: z.boolean().describe("Skips consent if the client's identity is assured."),
   ...policies,

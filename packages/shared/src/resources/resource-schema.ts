@@ -1,5 +1,5 @@
 import { signingAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
-import { rbacScopes, scopeClaims } from "@edge-op/protocol/oauth/claims";
+import { organizationsScope, rbacScopes, scopeClaims } from "@edge-op/protocol/oauth/claims";
 import { accessTokenTypes } from "@edge-op/protocol/oauth/registered-names";
 import { isAdminScope } from "@edge-op/protocol/oauth/scope";
 import * as z from "zod";
@@ -10,7 +10,13 @@ const mostClients = 100;
 const longestId = 255;
 
 /** Their meaning, and the words at consent, are this provider's own. */
-const reservedScopes: readonly string[] = ["openid", "offline_access", ...Object.keys(scopeClaims), ...rbacScopes];
+const reservedScopes: readonly string[] = [
+  "openid",
+  "offline_access",
+  ...Object.keys(scopeClaims),
+  ...rbacScopes,
+  organizationsScope,
+];
 
 const scopeSchema = z
   .strictObject({

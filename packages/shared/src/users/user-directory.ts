@@ -15,7 +15,7 @@ import {
   mappedValues,
   storedAttributes,
 } from "./attributes.ts";
-import type { Membership } from "./organizations.ts";
+import type { Membership, OwnOrganization } from "./organizations.ts";
 import type { RbacClaims, User, UserClaims } from "./user.ts";
 
 /**
@@ -85,6 +85,11 @@ export class UserDirectory {
     sub: string,
   ): Promise<Membership | undefined> {
     return (await this.#memberships()).find(context, orgId, sub);
+  }
+
+  /** The organisations that a person may choose, from D1. */
+  async findOrganizations(context: RequestContext<StorageBindings>, sub: string): Promise<readonly OwnOrganization[]> {
+    return (await import("./organizations.ts")).findOwnOrganizations(context.env.DB, sub);
   }
 
   async findRbacClaims(context: RequestContext<StorageBindings>, sub: string): Promise<RbacClaims> {
