@@ -78,7 +78,7 @@ if (!isInstalled()) install();
 const node = nodeBinary();
 const child = spawn(node, [join(root, script), ...scriptArguments], {
   cwd: root,
-  // The channel closes when this process ends in any way; the child then stops (packages/edge-op/src/dev/stop-signals.ts).
+  // The channel closes when this process ends in any way; the child then stops (packages/edge-op/src/dev/serve-development.ts).
   stdio: ["inherit", "inherit", "inherit", "ipc"],
   env: {
     ...process.env,
