@@ -121,6 +121,8 @@ export interface Facts {
   readonly recovery?: OfferedRecovery | undefined;
   /** Whether they are an active member of the organisation of the request. Read only if it has one. */
   readonly isMember?: boolean;
+  /** The organisation of the request requires two factors of its members. */
+  readonly isStrictMember?: boolean;
   /** The version of the terms that they have agreed to. Read only if the policy names one. */
   readonly terms?: string | undefined;
 }

@@ -10,6 +10,7 @@ import type { ControlView } from "../control/control-view.ts";
 import { cutOffKey, membershipId, parseCutOffs, type RecordedCutOff } from "../cut-offs/cut-offs.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { peopleOf } from "../storage/people.ts";
+import { queryDatabase } from "../storage/query-database.ts";
 import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
 import type { RecordQuery } from "../storage/record-kinds.ts";
 
@@ -25,6 +26,8 @@ export interface Membership {
   readonly orgId: string;
   /** The name of the organisation. */
   readonly name: string;
+  /** A grant needs two factors. Only an active member learns it. */
+  readonly requiresMfa: boolean;
   readonly roles: readonly string[];
   readonly permissions: readonly string[];
   /** Of the membership and of its organisation. */
@@ -35,6 +38,7 @@ export interface Membership {
 interface StoredOrganization {
   readonly status: "active" | "disabled";
   readonly name: string;
+  readonly requiresMfa?: true;
   readonly cutOffs: readonly RecordedCutOff[];
 }
 
@@ -53,6 +57,7 @@ function joinMembership(
     orgId,
     status: isActive ? "active" : "suspended",
     name: organization.name,
+    requiresMfa: isActive && organization.requiresMfa === true,
     cutOffs: [...organization.cutOffs, ...membership.cutOffs],
   };
 }
@@ -63,7 +68,7 @@ interface OrganizationRow {
   readonly cut_offs: string;
 }
 
-const isDocument = objectOf<{ readonly name: string }>({ name: isText });
+const isDocument = objectOf<{ readonly name: string; readonly require_mfa?: unknown }>({ name: isText });
 
 const cutOffsOf = (key: string) =>
   `(SELECT json_group_array(json_object('key', key, 'version', version)) FROM cut_offs WHERE key = ${key}) AS cut_offs`;
@@ -78,10 +83,21 @@ export const organizationQuery: RecordQuery<StoredOrganization> = {
   read: ([row]) => {
     if (row === undefined) return undefined;
     const { status, document, cut_offs: cutOffs } = row as OrganizationRow;
-    const { name } = readStored("organization", document, isDocument);
-    return { status, name, cutOffs: parseCutOffs(cutOffs) };
+    const { name, require_mfa: requiresMfa } = readStored("organization", document, isDocument);
+    return { status, name, ...(requiresMfa === true && { requiresMfa }), cutOffs: parseCutOffs(cutOffs) };
   },
 };
+
+/** **Whether a person is a member of an organisation that requires two factors.** Cost: 1 D1 call. */
+export async function hasStrictMembership(database: D1Database, sub: string): Promise<boolean> {
+  const select = peopleOf(database)
+    .prepare(
+      `SELECT 1 FROM memberships m CROSS JOIN organizations o ON o.org_id = m.org_id
+        WHERE m.sub = ?1 AND o.document ->> '$.require_mfa' LIMIT 1`,
+    )
+    .bind(sub);
+  return (await queryDatabase(() => select.first())) !== null;
+}
 
 interface MembershipRow {
   readonly status: Membership["status"];
