@@ -7,16 +7,18 @@ import { controlCallMs } from "@edge-op/shared/control/control-plane-rpc";
 import { settle } from "@edge-op/shared/control/settle";
 import { noStore } from "@edge-op/shared/http/json-response";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
-import { recordRevocation } from "@edge-op/shared/sessions/upstream-statements";
+import { insertKeys, type UpstreamEnding } from "@edge-op/shared/sessions/upstream-statements";
 import { callObject } from "@edge-op/shared/storage/call-object";
+import { peopleOf } from "@edge-op/shared/storage/people";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
 import { parseEmailAddress } from "@edge-op/shared/users/user-addresses";
 import type { PageRequest } from "../pages/frame.ts";
 import { verifyMessage } from "./backchannel-logout.ts";
-import { findPersonThere, type PersonThere } from "./identity-store.ts";
+import type { IdentityKey } from "./identity-store.ts";
 import { isTrustedDomain, upstreamKinds } from "./kinds.ts";
-import { type ExpectedMessage, isName, validateRevocationToken } from "./logout-token.ts";
-import { revocationOf } from "./statement-keys.ts";
+import { type ExpectedMessage, isName, type RevocationClaims, validateRevocationToken } from "./logout-token.ts";
+import { keyOf, rememberedMs, type StatedBy } from "./statement-keys.ts";
 
 /**
  * **`POST /upstream/{id}/global-token-revocation`**: an upstream provider asks to end everything of one person who has an identity there: sessions,
@@ -97,4 +99,72 @@ function readPerson(upstream: Upstream, request: ReceivedRequest): Named {
   const key = parseEmailAddress(email)?.key;
   const isBelieved = key !== undefined && isTrustedDomain(upstream, key);
   return { about: [format, key ?? email], who: isBelieved ? { addressKey: key } : undefined };
+}
+
+/** A verified request of an upstream provider to end everything of a person. */
+interface UpstreamRevocation extends Omit<UpstreamEnding, "pair"> {
+  /** Names the message with whom it is about. */
+  readonly boundTo: string;
+}
+
+/**
+ * **What a revocation ends**: everything of a person, here in the order of sign-ins at the provider. A message is bound to whom it is about, in the
+ * provider's words.
+ */
+async function revocationOf(
+  { upstreamId, document }: Upstream,
+  { jti, issuedAt }: RevocationClaims,
+  about: readonly string[],
+  subjects: readonly string[],
+  atMs: number,
+): Promise<UpstreamRevocation> {
+  const by: StatedBy = [upstreamId, upstreamKinds[document.kind].issuerOf(document)];
+  const [id, boundTo, ...keys] = await Promise.all([
+    keyOf("revocation", by, JSON.stringify([jti])),
+    keyOf("revocation", by, JSON.stringify([jti, ...about])),
+    ...subjects.map((each) => keyOf("subject", by, each)),
+  ]);
+  return { id, boundTo, keys, issuedAt, untilMs: atMs + rememberedMs };
+}
+
+/**
+ * **Records a revocation, once**: sign-ins at the provider that began before it give no session. False if the message was about somebody else. Cost:
+ * 1 D1 call.
+ */
+async function recordRevocation(
+  database: D1Database,
+  { id, boundTo, keys, issuedAt, untilMs }: UpstreamRevocation,
+): Promise<boolean> {
+  const insert = "INSERT OR IGNORE INTO upstream_endings (name, issued_at, until_ms) VALUES (?1, ?2, ?3)";
+  const [, , bound] = await queryDatabase(() =>
+    peopleOf(database).batch([
+      peopleOf(database).prepare(insert).bind(id, issuedAt, untilMs),
+      insertKeys(database, { keys: [boundTo, ...keys], issuedAt, untilMs }),
+      peopleOf(database).prepare("SELECT 1 FROM upstream_endings WHERE name = ?1").bind(boundTo),
+    ]),
+  );
+  return bound!.results.length > 0;
+}
+
+/** A person in the words of a provider: by the identity there, or by an address, which the caller has found that the provider may speak for. */
+type PersonThere = { readonly subject: string } | { readonly addressKey: string };
+
+/**
+ * **The identities at a provider of one person who has one there**; none if nobody has. An address alone finds nobody: it is verified by somebody
+ * with an identity there. Cost: 1 D1 call.
+ */
+async function findPersonThere(
+  database: D1Database,
+  { upstreamId, issuer }: Omit<IdentityKey, "subject">,
+  who: PersonThere,
+): Promise<readonly { readonly sub: string; readonly subject: string }[]> {
+  const own = "SELECT sub FROM user_identities WHERE upstream_id = ?1 AND issuer = ?2 AND subject = ?3";
+  const holder = "SELECT sub FROM user_addresses WHERE address_key = ?3 AND held_until_ms IS NULL";
+  const select = peopleOf(database)
+    .prepare(
+      `SELECT sub, subject FROM user_identities
+        WHERE sub = (${"subject" in who ? own : holder}) AND upstream_id = ?1 AND issuer = ?2`,
+    )
+    .bind(upstreamId, issuer, "subject" in who ? who.subject : who.addressKey);
+  return (await queryDatabase(() => select.all<{ sub: string; subject: string }>())).results;
 }

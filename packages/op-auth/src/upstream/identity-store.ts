@@ -39,29 +39,6 @@ export async function findIdentity(
   return { sub, status, allowed: consented, factors: toFactors(row) };
 }
 
-/** A person in the words of a provider: by the identity there, or by an address, which the caller has found that the provider may speak for. */
-export type PersonThere = { readonly subject: string } | { readonly addressKey: string };
-
-/**
- * **The identities at a provider of one person who has one there**; none if nobody has. An address alone finds nobody: it is verified by somebody
- * with an identity there. Cost: 1 D1 call.
- */
-export async function findPersonThere(
-  database: D1Database,
-  { upstreamId, issuer }: Omit<IdentityKey, "subject">,
-  who: PersonThere,
-): Promise<readonly { readonly sub: string; readonly subject: string }[]> {
-  const own = "SELECT sub FROM user_identities WHERE upstream_id = ?1 AND issuer = ?2 AND subject = ?3";
-  const holder = "SELECT sub FROM user_addresses WHERE address_key = ?3 AND held_until_ms IS NULL";
-  const select = peopleOf(database)
-    .prepare(
-      `SELECT sub, subject FROM user_identities
-        WHERE sub = (${"subject" in who ? own : holder}) AND upstream_id = ?1 AND issuer = ?2`,
-    )
-    .bind(upstreamId, issuer, "subject" in who ? who.subject : who.addressKey);
-  return (await queryDatabase(() => select.all<{ sub: string; subject: string }>())).results;
-}
-
 export async function recordIdentityUse(
   database: D1Database,
   { upstreamId, issuer, subject }: IdentityKey,

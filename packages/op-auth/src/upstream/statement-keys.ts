@@ -1,17 +1,17 @@
 import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import type { UpstreamStatement } from "@edge-op/shared/sessions/session-rpc";
-import type { UpstreamEnding, UpstreamRevocation } from "@edge-op/shared/sessions/upstream-statements";
+import type { UpstreamEnding } from "@edge-op/shared/sessions/upstream-statements";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
 import { type UpstreamPerson, upstreamKinds } from "./kinds.ts";
-import type { LogoutClaims, RevocationClaims } from "./logout-token.ts";
+import type { LogoutClaims } from "./logout-token.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** A provider, as one issuer: the same `sid` of another one has another key. */
-type StatedBy = readonly [upstreamId: string, issuer: string];
+export type StatedBy = readonly [upstreamId: string, issuer: string];
 
 const keyBytes = 16;
 
-type NamedThing = "session" | "subject" | "subject without session" | "message" | "message about";
+type NamedThing = "session" | "subject" | "subject without session" | "message" | "revocation";
 
 /** Whether the provider may end sessions, so that a sign-in there must be in their order. */
 export function endsSessions({ document }: Upstream): boolean {
@@ -19,7 +19,7 @@ export function endsSessions({ document }: Upstream): boolean {
 }
 
 /** **A key under which a session can be ended**: a hash, because a session's names at a provider are that provider's. Cost: no I/O. */
-async function keyOf(of: NamedThing, by: StatedBy, name: string) {
+export async function keyOf(of: NamedThing, by: StatedBy, name: string) {
   return encodeBase64Url((await sha256(JSON.stringify([of, ...by, name]))).subarray(0, keyBytes));
 }
 
@@ -36,27 +36,7 @@ export async function statementOf(
 }
 
 /** A sign-in that began before a message has ended by then: it may be half an hour away, and half an hour in its flow. */
-const rememberedMs = 2 * 3_600_000;
-
-/**
- * **What a revocation ends**: everything of a person, here in the order of sign-ins at the provider. A message is bound to whom it is about, in the
- * provider's words.
- */
-export async function revocationOf(
-  { upstreamId, document }: Upstream,
-  { jti, issuedAt }: RevocationClaims,
-  about: readonly string[],
-  subjects: readonly string[],
-  atMs: number,
-): Promise<UpstreamRevocation> {
-  const by: StatedBy = [upstreamId, upstreamKinds[document.kind].issuerOf(document)];
-  const [id, boundTo, ...keys] = await Promise.all([
-    keyOf("message", by, jti),
-    keyOf("message about", by, JSON.stringify([jti, ...about])),
-    ...subjects.map((each) => keyOf("subject", by, each)),
-  ]);
-  return { id, boundTo, keys, issuedAt, untilMs: atMs + rememberedMs };
-}
+export const rememberedMs = 2 * 3_600_000;
 
 /**
  * **What a message ends**: with a `sid`, that session, and those of the person for which none was given, since one of them may be that session.

@@ -57,12 +57,6 @@ export interface UpstreamEnding {
   readonly pair?: Pick<UpstreamStatement, "session" | "subject"> | undefined;
 }
 
-/** A verified request of an upstream provider to end everything of a person. */
-export interface UpstreamRevocation extends Omit<UpstreamEnding, "pair"> {
-  /** Names the message with whom it is about. */
-  readonly boundTo: string;
-}
-
 export interface EndedByUpstream {
   readonly sid: string;
   readonly sub: string;
@@ -82,7 +76,7 @@ function selectEnded(database: D1Database, keys: readonly string[]): D1PreparedS
 }
 
 /** The keys of a message, if the statement before it has recorded the message. */
-function insertKeys(
+export function insertKeys(
   database: D1Database,
   { keys, issuedAt, untilMs }: Pick<UpstreamEnding, "keys" | "issuedAt" | "untilMs">,
 ): D1PreparedStatement {
@@ -93,25 +87,6 @@ function insertKeys(
            FROM json_each(?1) WHERE changes() > 0`,
     )
     .bind(JSON.stringify(keys), issuedAt, untilMs);
-}
-
-/**
- * **Records a revocation, once**: sign-ins at the provider that began before it give no session. False if the message was about somebody else. Cost:
- * 1 D1 call.
- */
-export async function recordRevocation(
-  database: D1Database,
-  { id, boundTo, keys, issuedAt, untilMs }: UpstreamRevocation,
-): Promise<boolean> {
-  const insert = "INSERT OR IGNORE INTO upstream_endings (name, issued_at, until_ms) VALUES (?1, ?2, ?3)";
-  const [, , bound] = await queryDatabase(() =>
-    peopleOf(database).batch([
-      peopleOf(database).prepare(insert).bind(id, issuedAt, untilMs),
-      insertKeys(database, { keys: [boundTo, ...keys], issuedAt, untilMs }),
-      peopleOf(database).prepare("SELECT 1 FROM upstream_endings WHERE name = ?1").bind(boundTo),
-    ]),
-  );
-  return bound!.results.length > 0;
 }
 
 /**
