@@ -133,7 +133,8 @@ describe("a bearer token that is not valid is 401, and nothing ends", () => {
     const aud = endpoint.replace("idp", "twin");
     expect((await send(await upstream.revocationToken(endpoint), known, undefined, to)).status).toBe(401);
     expect((await send(await upstream.revocationToken(aud), known, undefined, to)).status).toBe(401);
-    // Identities are those of a record: this one has none.
+    // Identities are those of a record: here this subject is nobody, though the person has another one.
+    await connect("alice", "their-9", "twin");
     expect((await send(await upstream.revocationToken(aud, { sub: "there" }), known, undefined, to)).status).toBe(404);
     expect(await isSignedIn(own)).toBe(true);
   });
@@ -210,7 +211,7 @@ describe("G1: whom it reaches", () => {
     "a subject of another issuer": { ...known, iss: "https://other.example.net" },
     "the person's own name here": { ...known, sub: "alice" },
     "9: an address in a domain that the record does not trust": { format: "email", email: "ceo@other.example" },
-    "9: an address of somebody without an identity there": { format: "email", email: "bob@example.com" },
+    "9: an address of somebody who has an identity elsewhere": { format: "email", email: "bob@example.com" },
     "an address that is not verified": { format: "email", email: "alice.new@example.com" },
     "an address that can be taken back": { format: "email", email: "alice.old@example.com" },
     "an address that is none": { format: "email", email: "alice" },
@@ -218,6 +219,8 @@ describe("G1: whom it reaches", () => {
 
   it.each(Object.entries(foreign))("404 without more for %s", async (_, sub_id) => {
     await seedAddress("alice", "ceo@other.example");
+    await seedUpstream({ upstreamId: "twin" });
+    await connect("bob", "their-2", "twin");
     await seedAddress("bob", "bob@example.com");
     await seedAddress("alice", "alice.old@example.com", Date.now() + 3_600_000);
     const { own } = await signIn();
