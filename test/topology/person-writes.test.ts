@@ -64,6 +64,9 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "INSERT user_groups": newPerson,
     "INSERT user_roles": newPerson,
   },
+  "op-auth/src/upstream/global-token-revocation.ts": {
+    "INSERT upstream_endings": `${end}: a message, which counts once and for one person`,
+  },
   "op-auth/src/upstream/identity-store.ts": {
     "INSERT user_identities": `${guarded}; of a new person: ${newPerson}`,
     "UPDATE user_identities": "the identity exists: the time of its use",
@@ -165,6 +168,7 @@ const runners: Readonly<Record<string, string>> = {
   "session/known-browser.ts": "an event alone",
   "session/write-as.ts": "with its guards",
   "sign-in/insert-person.ts": newPerson,
+  "upstream/global-token-revocation.ts": "a message of a provider, which counts once; it writes nothing of a person",
   "upstream/identity-store.ts": "the time of a use",
   "upstream/provision-user.ts": newPerson,
 };

@@ -189,9 +189,9 @@ const bytesAtStart: Readonly<Record<WorkerName, number>> = {
   "op-token": 352_000,
   "op-management": 290_000,
   "op-userinfo": 237_000,
-  "op-auth": 740_000,
+  "op-auth": 745_000,
   "op-console": 300_000,
-  op: 160_000,
+  op: 163_000,
   "op-compact": 645_000,
 };
 

@@ -1,6 +1,7 @@
 import { serveAsset } from "@edge-op/pages/assets";
 import { changeLanguage, languagePath } from "@edge-op/pages/language-switch";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { jsonBody } from "@edge-op/shared/http/received-request";
 import { Router } from "@edge-op/shared/http/router";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import { resetPath, stopPath, takeBackPath } from "@edge-op/shared/mail/sealed-links";
@@ -141,6 +142,16 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
     POST: async (context, request, { id = "" }) =>
       (await receiver()).backchannelLogout({ context, isolate, request }, id),
   });
+  const revocations = onFirstUse(() => import("./upstream/global-token-revocation.ts"));
+  serveEndpoint(
+    app,
+    "/upstream/:id/global-token-revocation",
+    {
+      POST: async (context, request, { id = "" }) =>
+        (await revocations()).globalTokenRevocation({ context, isolate, request }, id),
+    },
+    { body: jsonBody("application/json") },
+  );
   const logout: PageHandler = (context, request) => logoutEndpoint(context, isolate, request);
   servePage(app, isolate, "/logout", { GET: logout, POST: logout });
   servePage(app, isolate, "/logout/confirm", {

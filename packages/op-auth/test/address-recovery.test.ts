@@ -355,6 +355,7 @@ describe("there is none", () => {
 
   it.each<[string, () => Promise<unknown>, object]>([
     ["of a person with a role that needs two factors", () => role("staff"), { parameters: {}, MFA_ROLES: "staff" }],
+    ["of a member of an organisation that requires two factors", strictOrganization, {}],
     ["of an administrator", () => role("admin", "admin:users"), {}],
     ["for a request that requires two factors", async () => {}, { parameters: { claims: essential } }],
     [
@@ -368,6 +369,15 @@ describe("there is none", () => {
     browser.restart(mailed.env);
     expect(await isOffered(parameters)).toBe(false);
   });
+
+  async function strictOrganization(): Promise<void> {
+    await DB.batch([
+      DB.prepare(
+        "INSERT INTO organizations VALUES ('acme', 'active', '{\"name\":\"Acme\",\"require_mfa\":true}', 0, 0)",
+      ),
+      DB.prepare("INSERT INTO memberships VALUES ('alice', 'acme', 'active', 'administrator', 0, 0)"),
+    ]);
+  }
 
   async function role(name: string, permission?: string): Promise<void> {
     await DB.prepare("INSERT INTO user_roles VALUES ('alice', ?1)").bind(name).run();

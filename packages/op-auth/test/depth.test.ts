@@ -314,6 +314,24 @@ describe("depth of the requests of a provider that may end sessions", () => {
     expect(await post()).toBe(200);
     expect(meter.last).toEqual(calls(1, 0, 1));
   });
+
+  it("a revocation: 3 with a person, 2 without", async () => {
+    const may = "UPDATE upstreams SET document = json_set(document, '$.global_token_revocation', json('true'))";
+    await commitControlChange(contextOf(bindings), [authEnv.DB.prepare(may)], [{ kind: "upstreams", id: "*" }]);
+    const path = "/upstream/idp/global-token-revocation";
+    const ask = async (sub: string) => {
+      const authorization = `Bearer ${await upstream.revocationToken(`https://op.example.com${path}`)}`;
+      const headers = { authorization, "content-type": "application/json" };
+      const body = JSON.stringify({ sub_id: { format: "iss_sub", iss: upstreamIssuer, sub } });
+      return (await browser.once(path, { method: "POST", headers, body })).status;
+    };
+    // A new isolate reads the changed record.
+    expect(await ask("nobody")).toBe(404);
+    expect(await ask("nobody")).toBe(404);
+    expect(meter.last).toEqual(calls(2, 0, 2));
+    expect(await ask("their-1")).toBe(204);
+    expect(meter.last).toEqual(calls(3, 1, 2));
+  });
 });
 
 describe("depth and calls of the account pages", () => {

@@ -47,6 +47,11 @@ async function idTokenContext(response: Response): Promise<Record<string, unknow
   return { acr, amr };
 }
 
+async function signOut(visitor: Browser): Promise<void> {
+  const html = await (await visitor.get("/logout")).text();
+  await visitor.post("/logout/confirm", { form_token: formTokenOf(html), decision: "leave" });
+}
+
 const hasSession = (visitor = browser) => visitor.cookies.has("__Host-op-session");
 
 /** A deployment in which a code is spent only when so many requests have come to spend one: each has read the factor before any has changed it. */
@@ -412,6 +417,39 @@ describe("what requires a second factor", () => {
     expect(stepOf(locationOf(await elsewhere.authorize()))).toBe("enrol");
   });
 
+  it("an organisation does for its own requests, of active members alone; a remembered browser does not settle it", async () => {
+    const insert =
+      "INSERT INTO organizations VALUES (?1, 'active', json_object('name', 'Acme', 'require_mfa', json(?2)), 0, 0)";
+    const join = "INSERT INTO memberships SELECT sub, ?1, ?2, 'administrator', 0, 0 FROM users WHERE sub = ?3";
+    await authEnv.DB.batch([
+      authEnv.DB.prepare("UPDATE clients SET metadata = json_set(metadata, '$.organization', 'allowed')"),
+      authEnv.DB.prepare(insert).bind("acme", "true"),
+      authEnv.DB.prepare(insert).bind("easy", "false"),
+      ...["acme", "easy"].map((organization) => authEnv.DB.prepare(join).bind(organization, "active", "alice")),
+      authEnv.DB.prepare(join).bind("acme", "suspended", "bob"),
+    ]);
+    browser.restart(withSettings({ REMEMBER_DEVICE_DAYS: "30" }));
+    expect(isCode(await byPassword({ organization: "easy" }))).toBe(true);
+    const silently = async (organization: string, visitor = browser) =>
+      sentToClient(await visitor.authorize({ prompt: "none", organization }));
+    expect((await silently("acme")).error).toBe("login_required");
+    expect((await silently("easy")).code).toBeDefined();
+    expect(stepOf(locationOf(await browser.authorize({ organization: "acme" })))).toBe("enrol");
+    const app = await AuthenticatorApp.register("alice");
+    const page = locationOf(await browser.authorize({ organization: "acme" }));
+    expect(stepOf(page)).toBe("prove-more");
+    const proven = await browser.submit(page, { code: await app.code(), remember: "1" });
+    expect(await idTokenContext(proven)).toMatchObject({ acr: "mfa" });
+    expect((await silently("acme")).code).toBeDefined();
+    await signOut(browser);
+    expect(stepOf(await byPassword({ organization: "acme" }))).toBe("prove-more");
+    // Who is no active member learns nothing of it.
+    const bob = fixtures.browser();
+    await bob.signIn(locationOf(await bob.authorize()), "bob");
+    for (const organization of ["acme", "unknown"])
+      expect((await silently(organization, bob)).error).toBe("access_denied");
+  });
+
   it("MFA=required asks everyone; a session with one factor is asked at its next request", async () => {
     expect(isCode(await byPassword())).toBe(true);
     const strict = fixtures.copyOf(browser, withSettings({ MFA: "required" }));
@@ -441,11 +479,6 @@ describe("NIST SP 800-63B-4 §5.1: a remembered browser", () => {
     expect(await (await visitor.get(page)).text()).toContain("for 30 days");
     const response = await visitor.submit(page, { code: await app.code(offset), remember: "1" });
     expect(isCode(locationOf(response))).toBe(true);
-  }
-
-  async function signOut(visitor: Browser): Promise<void> {
-    const html = await (await visitor.get("/logout")).text();
-    await visitor.post("/logout/confirm", { form_token: formTokenOf(html), decision: "leave" });
   }
 
   it("is not offered by default, and a posted wish is ignored", async () => {

@@ -63,6 +63,20 @@ describe("/admin/organizations", () => {
     expect(await loadRecord(DB, membershipQuery, "acme:bob")).toBeUndefined();
   });
 
+  it("requiring two factors is in the record, and ends every grant of before, once", async () => {
+    const requires = async () => (await loadRecord(DB, organizationQuery, "acme"))?.requiresMfa;
+    const patch = async (body: object) => {
+      await DB.prepare("DELETE FROM cut_offs").run();
+      const { status } = await admin.call("PATCH", "/organizations/acme", { body });
+      return [status, await requires(), await cutOffs()];
+    };
+    expect(await requires()).toBeUndefined();
+    expect(await patch({ require_mfa: true })).toEqual([200, true, ["nb:org:acme"]]);
+    expect(await patch({ require_mfa: true, name: "Acme Ltd" })).toEqual([200, true, []]);
+    expect(await patch({ require_mfa: null })).toEqual([200, undefined, []]);
+    expect(await patch({ require_mfa: "yes" })).toEqual([400, undefined, []]);
+  });
+
   it("a disabled organisation stays disabled when only its name is changed", async () => {
     await admin.call("PATCH", "/organizations/acme", { body: { status: "disabled" } });
     const renamed = await admin.call("PATCH", "/organizations/acme", { body: { name: "Acme Ltd" } });

@@ -134,18 +134,21 @@ describe("/admin/upstreams", () => {
     expect(response.body.fields.map((field: { path: string }) => field.path)).toContain(path);
   });
 
-  it("an OpenID provider may end sessions, and one that sends no logout tokens may not", async () => {
+  it.each([
+    ["backchannel_logout", "belongs to oidc: other kinds send no logout tokens"],
+    ["global_token_revocation", "belongs to oidc: other kinds send no revocations"],
+  ])("an OpenID provider may send what ends sessions, and another kind may not: %s", async (path, message) => {
     await admin.call("POST", "/upstreams", { body: record });
     const stored = () => bindings.DB.prepare("SELECT document FROM upstreams").first<string>("document");
     // A deployment without it has documents that the previous release knows.
-    expect(await stored()).not.toContain("backchannel_logout");
-    const may = { backchannel_logout: true };
-    expect((await admin.call("PATCH", "/upstreams/corp", { body: may })).body.backchannel_logout).toBe(true);
-    const cleared = await admin.call("PATCH", "/upstreams/corp", { body: { backchannel_logout: null } });
-    expect(cleared.body).not.toHaveProperty("backchannel_logout");
+    expect(await stored()).not.toContain(path);
+    const may = { [path]: true };
+    expect((await admin.call("PATCH", "/upstreams/corp", { body: may })).body[path]).toBe(true);
+    const cleared = await admin.call("PATCH", "/upstreams/corp", { body: { [path]: null } });
+    expect(cleared.body).not.toHaveProperty(path);
     const { issuer: _, ...google } = { ...record, kind: "google" };
     expect((await admin.call("POST", "/upstreams", { body: { ...google, ...may } })).body.fields).toEqual([
-      { path: "backchannel_logout", message: "belongs to oidc: other kinds send no logout tokens" },
+      { path, message },
     ]);
   });
 

@@ -338,6 +338,13 @@ it("a repeated cut-off is the same cut-off and one event; another one is later",
   expect(await count("cut_off")).toBe(1);
 });
 
+it("concurrent calls of one operation are one change, also beside the alarm", async () => {
+  await Promise.all([plane().cutOff(alice), plane().cutOff(alice), plane().cutOff({ ...alice, operationId: "c2" })]);
+  const changes = DB.prepare("SELECT count(*) AS n FROM control_changes WHERE kind = 'cut-off'");
+  expect(await changes.first("n")).toBe(2);
+  expect(await events()).toEqual(["cut-off", "cut-off"]);
+});
+
 it("failing work makes the alarm fire every few seconds, not in a loop", async () => {
   await DB.prepare("ALTER TABLE announced_version RENAME TO unreachable").run();
   await expect(settled(() => plane().cutOff(alice))).rejects.toThrow();

@@ -45,7 +45,8 @@ export async function readPersonFacts(
   const person = { sub, subject, proofs, roles, isLeaving };
   const membership = await readMembership(at, policy, sub);
   const place = policy.confirmsBrowsers ? await readBrowser(at, browser, sub) : {};
-  if (!dependsOnFactors(flow, person, policy, context.arrivedAtMs)) {
+  const strict: Policy = membership.isStrictMember === true ? { ...policy, secondFactor: "always" } : policy;
+  if (!dependsOnFactors(flow, person, strict, context.arrivedAtMs)) {
     const terms = await agreedTerms(at, browser, policy.terms, {
       sub,
       read: added?.terms ?? versionOf(added?.factors),
@@ -55,7 +56,7 @@ export async function readPersonFacts(
   const factors = await withProviderAcr(at, added?.factors ?? (await findFactors(context.env.DB, sub)), proofs);
   const isRemembered =
     factors !== undefined && (await isRememberedDevice(context, request, browser, { sub, epoch: factors.epoch }));
-  const recovery = await findOfferedRecovery(at, flow, policy, factors);
+  const recovery = await findOfferedRecovery(at, flow, strict, factors);
   const terms = added?.terms?.version ?? factors?.terms;
   return { person, factors, isRemembered, ...place, ...membership, requiredUpstream, recovery, terms };
 }
@@ -65,12 +66,12 @@ async function readMembership(
   { context, isolate }: PageRequest,
   { organization, choosesOrganization }: Policy,
   sub: string,
-): Promise<Pick<Facts, "isMember" | "organizations">> {
+): Promise<Pick<Facts, "isMember" | "isStrictMember" | "organizations">> {
   if (organization === undefined) {
     return choosesOrganization ? { organizations: await isolate.users.findOrganizations(context, sub) } : {};
   }
   const membership = await isolate.users.findMembership(context, organization, sub);
-  return { isMember: membership?.status === "active" };
+  return { isMember: membership?.status === "active", isStrictMember: membership?.requiresMfa === true };
 }
 
 function versionOf(factors: Factors | undefined) {

@@ -46,11 +46,13 @@ export function neededFactor({ flow, facts, policy, nowMs }: StepInput): "prove"
   return isPreferred && !policy.prompt.includes("none") && factors?.totp === true ? "prove" : undefined;
 }
 
-/** Whether the client, a role, the deployment or the person's own app requires it. A remembered browser settles only the last two. */
+/**
+ * Whether the client, a role, the organisation, the deployment or the person's own app requires it. A remembered browser settles only the last two.
+ */
 function isSecondFactorRequired({ flow, facts, policy }: Pick<StepInput, "flow" | "facts" | "policy">): boolean {
-  const { person, factors, isRemembered } = facts;
+  const { person, factors, isRemembered, isStrictMember } = facts;
   if (person === undefined) return false;
-  if (policy.secondFactor === "always" || hasStrictRole(person, policy)) return true;
+  if (policy.secondFactor === "always" || isStrictMember === true || hasStrictRole(person, policy)) return true;
   if (isRemembered) return false;
   return policy.secondFactor === "unless remembered" || (factors?.totp === true && isProvenIn(flow, person.sub));
 }

@@ -132,6 +132,8 @@ export interface Facts {
   readonly isMember?: boolean;
   /** The organisations that they may choose. Read only if they have to. */
   readonly organizations?: readonly OwnOrganization[] | undefined;
+  /** The organisation of the request requires two factors of its members. */
+  readonly isStrictMember?: boolean;
   /** The version of the terms that they have agreed to. Read only if the policy names one. */
   readonly terms?: string | undefined;
 }

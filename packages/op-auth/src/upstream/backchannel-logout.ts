@@ -1,5 +1,5 @@
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
-import { decodeJwt } from "@edge-op/protocol/jwt/decode-claims";
+import { type DecodedJwt, decodeJwt } from "@edge-op/protocol/jwt/decode-claims";
 import { OAuthError, UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { settle } from "@edge-op/shared/control/settle";
 import { endSession } from "@edge-op/shared/endings/endings";
@@ -16,7 +16,7 @@ import { deleteUserSessions } from "@edge-op/shared/sessions/user-sessions";
 import type { Upstream } from "@edge-op/shared/upstreams/upstream";
 import type { PageRequest } from "../pages/frame.ts";
 import { upstreamKinds } from "./kinds.ts";
-import { type LogoutClaims, validateLogoutToken } from "./logout-token.ts";
+import { type ExpectedMessage, validateLogoutToken } from "./logout-token.ts";
 import { verifySignature } from "./openid.ts";
 import { UpstreamUnreachable } from "./provider-fetch.ts";
 import { endingOf } from "./statement-keys.ts";
@@ -43,7 +43,11 @@ export async function backchannelLogout(at: PageRequest, upstreamId: string): Pr
     const upstream = await isolate.upstreams.find(context, upstreamId);
     if (upstream?.document.backchannel_logout !== true)
       throw new OAuthError("invalid_request", "logout-token-unexpected");
-    return endingOf(upstream, await verify(at, upstream, token), context.arrivedAtMs);
+    return endingOf(
+      upstream,
+      await verifyMessage(at, upstream, token, validateLogoutToken, refuse),
+      context.arrivedAtMs,
+    );
   });
   isolate.rateShield.discountAuthentication(context, request);
   let ended = await recordEnding(context.env.DB, ending);
@@ -61,15 +65,24 @@ function refuse(detail: string): OAuthError {
   return new OAuthError("invalid_request", "logout-token-invalid", { detail });
 }
 
-/** The claims before the signature: what is not for this provider costs no fetch. */
-async function verify(at: PageRequest, upstream: Upstream, token: string): Promise<LogoutClaims> {
+/**
+ * **Verifies a message of an upstream provider**: the claims before the signature, so that what is not for this provider costs no fetch. Cost: that
+ * of the signature.
+ */
+export async function verifyMessage<Claims extends object>(
+  at: PageRequest,
+  upstream: Upstream,
+  token: string,
+  validate: (decoded: DecodedJwt, expected: ExpectedMessage) => Claims | { readonly fault: string },
+  refuse: (fault: string) => OAuthError,
+): Promise<Claims> {
   const { upstreamId, document } = upstream;
   const { context } = at;
   const decoded = decodeJwt(token);
   if (decoded === undefined) throw refuse("no signed JWT");
   const issuer = upstreamKinds[document.kind].issuerOf(document);
   const expected = { issuer, clientId: document.client_id, nowSeconds: toSeconds(context.arrivedAtMs) };
-  const claims = validateLogoutToken(decoded, expected);
+  const claims = validate(decoded, expected);
   if ("fault" in claims) throw refuse(claims.fault);
   try {
     await verifySignature(at, upstream, token);

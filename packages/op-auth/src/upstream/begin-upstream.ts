@@ -11,6 +11,7 @@ import type { StepRequest } from "../step/step.ts";
 import { upstreamKinds } from "./kinds.ts";
 import { authorizationUrl } from "./openid.ts";
 import { UpstreamUnreachable } from "./provider-fetch.ts";
+import { endsSessions } from "./statement-keys.ts";
 import { keepTransaction, type TransactionPurpose } from "./transaction.ts";
 
 /** The time in which a person must come back: that of a flow. */
@@ -69,7 +70,7 @@ export async function leaveForUpstream(
   const nonce = randomBase64Url(32);
   const verifier = randomBase64Url(32);
   const issuer = upstreamKinds[document.kind].issuerOf(document);
-  const asOf = document.backchannel_logout === true ? await newestEnding(context.env.DB) : undefined;
+  const asOf = endsSessions(upstream) ? await newestEnding(context.env.DB) : undefined;
   const transaction = { upstreamId, issuer, nonce, verifier, purpose, beganAtMs: context.arrivedAtMs, asOf };
   const state = await keepTransaction(context, isolate, transaction, context.arrivedAtMs + awayMs);
   try {

@@ -31,7 +31,7 @@ export function domainOf(address: string): string | undefined {
 }
 
 /** Whether the record's list contains the domain of an address. */
-function isTrustedDomain({ document }: Upstream, address: string): boolean {
+export function isTrustedDomain({ document }: Upstream, address: string): boolean {
   const domain = domainOf(address);
   return domain !== undefined && document.trusted_domains.some((each) => each === "*" || each === domain);
 }

@@ -56,24 +56,34 @@ const issuers: RecordSpec<Issuer> = {
   actions: ({ t }, { issuer_id: id }) => [{ href: recordPath(path, id, "/test"), text: t("test.title") }],
 };
 
-interface Upstream {
+interface Upstream extends Accepts {
   readonly upstream_id: string;
   readonly name: string;
   readonly kind: string;
   readonly issuer?: string;
+}
+
+/** What the provider may send. */
+interface Accepts {
   readonly backchannel_logout?: boolean;
+  readonly global_token_revocation?: boolean;
 }
 
 /** What is registered there. */
-function urlsOf({ t, context }: PageCall, id: string, hasLogout: boolean): Fact[] {
+function urlsOf({ t, context }: PageCall, id: string, accepts: Accepts): Fact[] {
   const url = `${context.settings.issuer}/upstream/${id}`;
   const logout: Fact = [t("upstream.logoutUri"), `${url}/backchannel-logout`];
-  return [[t("upstream.callback"), `${url}/callback`], ...(hasLogout ? [logout] : [])];
+  const revocation: Fact = [t("upstream.revocationUri"), `${url}/global-token-revocation`];
+  return [
+    [t("upstream.callback"), `${url}/callback`],
+    ...(accepts.backchannel_logout ? [logout] : []),
+    ...(accepts.global_token_revocation ? [revocation] : []),
+  ];
 }
 
 /** The redirect URI is registered there before there is a client id to create the provider with. */
-function urlsNote(at: PageCall, id: string | undefined, hasLogout: boolean) {
-  return <Facts t={at.t} facts={urlsOf(at, id || at.t("upstream.idOfForm"), hasLogout)} />;
+function urlsNote(at: PageCall, id: string | undefined, accepts: Accepts) {
+  return <Facts t={at.t} facts={urlsOf(at, id || at.t("upstream.idOfForm"), accepts)} />;
 }
 
 /** **Upstream providers**, with which people sign in here. */
@@ -142,6 +152,15 @@ const upstreams: RecordSpec<Upstream> = {
       ...{ name: "backchannel_logout", label: "upstream.logout", help: "upstream.logoutHelp", kind: "check" },
       of: ["oidc"],
     },
+    {
+      ...{
+        name: "global_token_revocation",
+        label: "upstream.revocation",
+        help: "upstream.revocationHelp",
+        kind: "check",
+      },
+      of: ["oidc"],
+    },
   ],
   kinds: {
     ...{ member: "kind", text: "upstream.kindText" },
@@ -155,12 +174,13 @@ const upstreams: RecordSpec<Upstream> = {
     begin(at, kind) {
       const values = kind === "oidc" ? undefined : { upstream_id: kind };
       const id = at.form?.get("upstream_id") ?? values?.upstream_id;
-      return { ...(values && { values }), note: urlsNote(at, id, kind === "oidc") };
+      const all = { backchannel_logout: kind === "oidc", global_token_revocation: kind === "oidc" };
+      return { ...(values && { values }), note: urlsNote(at, id, all) };
     },
   },
   nameOf: ({ name }) => name,
   detailOf: ({ upstream_id: id, kind, issuer }) => [[id, kind, issuer].filter(Boolean).join(" · ")],
-  facts: (at, { upstream_id: id, backchannel_logout: hasLogout = false }) => urlsOf(at, id, hasLogout),
+  facts: (at, upstream) => urlsOf(at, upstream.upstream_id, upstream),
 };
 
 export const issuerPages: readonly ConsoleRoute[] = [

@@ -20,10 +20,9 @@ import { defaultTenant } from "@edge-op/shared/leases/revocation-subject";
 import { type RefreshToken, readRefreshToken } from "@edge-op/shared/refresh/refresh-token";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { callObject } from "@edge-op/shared/storage/call-object";
-import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { formatTokenId, parseTokenId, type TokenId } from "@edge-op/shared/storage/shard-address";
 import { readAccessToken } from "@edge-op/shared/tokens/access-token";
-import { forgetAllOfflineGrants, forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
+import { forgetAllOfflineGrants } from "@edge-op/shared/users/offline-grants";
 import * as z from "zod";
 import { type ActorRequest, requireOtherParty, requireOtherSubject } from "../admin/actor.ts";
 import { commitChange } from "../admin/commit-change.ts";
@@ -199,8 +198,6 @@ const revoke = defineRoute({
     const notice = kind === "sub" ? { sub: id, kind: "access-ended-by-administrator" as const } : undefined;
     await commitChange(call, { statements: [], forget: [], event: { action: `${kind}.cut-off`, target: id }, notice });
     await cutOff(call, kind, id);
-    const { DB } = call.context.env;
-    if (kind === "sub") await queryDatabase(() => forgetOfflineGrants(DB, id).run());
     return { body: { kind, id, revoked_at: revokedAt } };
   },
 });

@@ -14,7 +14,13 @@ import { organizationRoleRoutes } from "./organization-role-routes.ts";
 import { organizations } from "./organization-table.ts";
 
 const status = z.enum(["active", "disabled"]);
-const documentSchema = z.strictObject({ name: visibleText(200).describe("As people see it when they choose.") });
+const documentSchema = z.strictObject({
+  name: visibleText(200).describe("As people see it when they choose."),
+  require_mfa: z
+    .boolean()
+    .exactOptional()
+    .describe("Its grants need a sign-in with two factors. Requiring it ends every grant of the organisation."),
+});
 
 const createSchema = documentSchema
   .extend({
@@ -42,8 +48,9 @@ const organizationSchema = documentSchema
   });
 
 /**
- * **`/admin/organizations`**: companies, their members and what roles of members give (ADR 72). Disabling or deleting one ends every grant of it, in
- * force everywhere when the call returns. Cost: a read 1 D1; a creation 1 D1; a change 2 D1 and a round of the control plane, a deletion two rounds.
+ * **`/admin/organizations`**: companies, their members and what roles of members give (ADR 72). Disabling or deleting one, and requiring two
+ * factors, ends every grant of it, in force everywhere when the call returns. Cost: a read 1 D1; a creation 1 D1; a change 2 D1 and a round of the
+ * control plane, a deletion two rounds.
  */
 export const organizationRoutes: readonly AdminRoute[] = [
   ...defineRecordRoutes({
@@ -55,7 +62,7 @@ export const organizationRoutes: readonly AdminRoute[] = [
       list: "Lists organisations in the order of their ids, a page at a time; those whose names begin alike in the order of their names.",
       read: "Shows an organisation.",
       update:
-        "Changes an organisation by JSON Merge Patch. In force everywhere when the call returns. Disabling it ends every grant of the organisation; its members keep their sessions.",
+        "Changes an organisation by JSON Merge Patch. In force everywhere when the call returns. Disabling it, or requiring two factors, ends every grant of the organisation; its members keep their sessions.",
       remove: "Deletes an organisation with its memberships, and ends every grant of it.",
     },
     writable: documentSchema.extend({ status }),
@@ -96,7 +103,8 @@ export const organizationRoutes: readonly AdminRoute[] = [
           status: asked === undefined ? known.status : requireValid(status, asked),
           document: keepOthers(requireValid(documentSchema, merged)),
         };
-        const isEnding = known.status === "active" && changed.status === "disabled";
+        const isStricter = changed.document.require_mfa === true && known.document.require_mfa !== true;
+        const isEnding = isStricter || (known.status === "active" && changed.status === "disabled");
         return { changed, ...(isEnding && { cutOff: { kind: "org", id: known.orgId } as const }) };
       };
     },

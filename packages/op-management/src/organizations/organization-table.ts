@@ -7,6 +7,7 @@ import { VersionedTable } from "../admin/versioned-table.ts";
 
 interface OrganizationDocument {
   readonly name: string;
+  readonly require_mfa?: boolean;
 }
 
 /** **Organisations in D1.** Members have rows of their own (member-store.ts), which are deleted with the organisation. */

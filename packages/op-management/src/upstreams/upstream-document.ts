@@ -47,7 +47,10 @@ export const upstreamCreateSchema = writableUpstream
         [has("private_key"), hasNone("client_secret")],
         { allOf: [has("client_secret"), hasNone("private_key", "key_id")] },
       ),
-      when(isAmong("kind", ["google", "microsoft", "apple", "github"]), [isAmong("backchannel_logout", [false], true)]),
+      when(isAmong("kind", ["google", "microsoft", "apple", "github"]), [
+        isAmong("backchannel_logout", [false], true),
+        isAmong("global_token_revocation", [false], true),
+      ]),
       when(isAmong("kind", ["github"]), [hasNone("required_claims")]),
       when(isAmong("sign_up", ["domains"]), [hasItems("domains")]),
       when(isAmong("discovery", ["offer", "require"]), [hasItems("domains"), isAmong("link_only", [false], true)]),
@@ -144,6 +147,7 @@ type Document = Omit<Input, "status" | "client_secret" | "private_key">;
 const ownMembers = { issuer: "oidc", tenants: "microsoft", team_id: "apple" } as const;
 /** Google, Microsoft, Apple and GitHub send no logout tokens. */
 const sendsLogout = "belongs to oidc: other kinds send no logout tokens";
+const asksNothing = "belongs to oidc: other kinds send no revocations";
 
 function documentFaults(document: Document, ownIssuer: string): FieldError[] {
   const { kind, issuer, scopes, sign_up: signUp, domains, discovery, key_id: keyId } = document;
@@ -159,6 +163,7 @@ function documentFaults(document: Document, ownIssuer: string): FieldError[] {
     ...members,
     ...fault(issuerFault !== undefined, "issuer", issuerFault ?? ""),
     ...fault(kind !== "oidc" && document.backchannel_logout === true, "backchannel_logout", sendsLogout),
+    ...fault(kind !== "oidc" && document.global_token_revocation === true, "global_token_revocation", asksNothing),
     ...fault(kind === "github" && document.required_claims !== undefined, "required_claims", "github has no ID token"),
     ...fault(kind !== "github" && scopes?.includes("openid") === false, "scopes", "must contain openid"),
     ...fault(signUp === "domains" && domains.length === 0, "domains", "must name a domain for sign_up domains"),

@@ -16,6 +16,7 @@ import { nowMs } from "@edge-op/shared/runtime/clock";
 import { endUserSessions } from "@edge-op/shared/sessions/user-sessions";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { ControlKind } from "@edge-op/shared/storage/record-kinds";
+import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
 import type { AuditOutbox } from "../audit/audit-outbox.ts";
 import type { SessionEndings } from "../sessions/session-endings.ts";
 import { type CutOffLedger, type CutOffOperation, isOrdered, type OrderedCutOff, resumeMs } from "./cut-off-ledger.ts";
@@ -42,6 +43,8 @@ interface CutOffTools {
  */
 export class CutOffWork {
   readonly #tools: CutOffTools;
+  /** Those that wait for D1: concurrent calls of one operation append one change. */
+  readonly #ordering = new Map<string, Promise<OrderedCutOff>>();
 
   constructor(tools: CutOffTools) {
     this.#tools = tools;
@@ -67,8 +70,18 @@ export class CutOffWork {
     return operation;
   }
 
-  async #order(operation: CutOffOperation, committed?: CommittedCutOff): Promise<OrderedCutOff> {
+  async #order({ operationId }: CutOffOperation, committed?: CommittedCutOff): Promise<OrderedCutOff> {
+    const known = this.#ordering.get(operationId);
+    if (known !== undefined) return known;
+    const operation = this.#tools.ledger.find(operationId);
+    if (operation === undefined) throw new Error("the operation of a cut-off is gone");
     if (isOrdered(operation)) return operation;
+    const ordering = this.#commit(operation, committed).finally(() => this.#ordering.delete(operationId));
+    this.#ordering.set(operationId, ordering);
+    return ordering;
+  }
+
+  async #commit(operation: CutOffOperation, committed?: CommittedCutOff): Promise<OrderedCutOff> {
     const { storage, database, ledger, endings, wakeBy } = this.#tools;
     const version = committed?.version ?? (await appendCutOff(database, operation, nowMs()));
     const atMs = nowMs();
@@ -135,15 +148,18 @@ const userPrefix = cutOffKey("sub", "");
  * **Writes a cut-off to D1, where the record of its user or client contains it** (ADR 28), before it is sent to any shard. The endpoint that
  * commits a change writes its cut-off in the same transaction.
  *
- * Makes a cut-off a change of its own, which ends the sessions of its user: for a cut-off without a change of a record, or whose change a restored D1
- * has lost. Returns its number. Cost: 1 D1 write.
+ * Makes a cut-off a change of its own, which ends the sessions and offline grants of its user: for a cut-off without a change of a record, or whose
+ * change a restored D1 has lost. Returns its number. Cost: 1 D1 write.
  */
 async function appendCutOff(database: D1Database, cutOff: Omit<CutOff, "version">, atMs: number): Promise<number> {
   const insert = database
     .prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('cut-off', ?1, ?2) RETURNING version")
     .bind(cutOff.key, atMs);
   const sub = cutOff.key.startsWith(userPrefix) ? cutOff.key.slice(userPrefix.length) : undefined;
-  const ending = sub === undefined ? [] : endUserSessions(database, sub, { reason: "cut off", atMs });
+  const ending =
+    sub === undefined
+      ? []
+      : [...endUserSessions(database, sub, { reason: "cut off", atMs }), forgetOfflineGrants(database, sub)];
   const statements = [insert, recordNewest(database, cutOff), ...ending];
   const [appended] = await queryDatabase(() => database.batch<{ version: number }>(statements));
   const version = appended?.results[0]?.version;

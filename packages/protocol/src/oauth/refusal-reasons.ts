@@ -259,6 +259,10 @@ const reasons = {
   "resources-types-differ": "The requested resources require different types (`typ`) of access tokens.",
   "response-mode-unknown": "`response_mode` is not supported.",
   "response-type-unsupported": "`response_type` is not `code`.",
+  "revocation-subject-malformed": "The body of a revocation of an upstream provider names nobody in a known format.",
+  "revocation-subject-unknown": "A revocation of an upstream provider is about somebody who has no identity there.",
+  "revocation-token-invalid":
+    "The bearer token of a revocation of an upstream provider is not valid, or its record accepts none; `detail` names the claim.",
   "role-has-holders": "Admin API: a role or group that has holders would give its first admin scopes.",
   "scope-empty": "The requested scope contains no allowed value.",
   "scope-escalation": "The change affects admin scopes that the access token does not have.",

@@ -307,6 +307,11 @@ export const refusalRemedies: Readonly<Record<RefusalReason, string>> = {
   "resources-types-differ": "Request a token for each resource.",
   "response-mode-unknown": "Use one of `response_modes_supported` of the discovery document.",
   "response-type-unsupported": "Send `response_type=code`.",
+  "revocation-subject-malformed": "Send `sub_id` in the format `iss_sub` or `email`.",
+  "revocation-subject-unknown":
+    "Send `iss_sub` with the issuer of the record; `email` finds people with this verified address in one of `trusted_domains`.",
+  "revocation-token-invalid":
+    "Compare issuer, client, URL and clock of the provider with the record, and set its `global_token_revocation`; `detail` names what differs.",
   "role-has-holders":
     "Look at who has the name: the response names some. Take it from those who shall not have these scopes, then send `keep_holders` (`edge-op roles set … --keep-holders`).",
   "scope-empty": requestScope,

@@ -75,6 +75,20 @@ function selectEnded(database: D1Database, keys: readonly string[]): D1PreparedS
     .bind(JSON.stringify(keys));
 }
 
+/** The keys of a message, if the statement before it has recorded the message. */
+export function insertKeys(
+  database: D1Database,
+  { keys, issuedAt, untilMs }: Pick<UpstreamEnding, "keys" | "issuedAt" | "untilMs">,
+): D1PreparedStatement {
+  return peopleOf(database)
+    .prepare(
+      `INSERT OR REPLACE INTO upstream_endings (name, issued_at, until_ms)
+         SELECT value, max(?2, coalesce((SELECT issued_at FROM upstream_endings WHERE name = value), 0)), ?3
+           FROM json_each(?1) WHERE changes() > 0`,
+    )
+    .bind(JSON.stringify(keys), issuedAt, untilMs);
+}
+
 /**
  * **Records a message, once**, and returns the sessions that it ends and that are still listed, up to 100: also for a repetition, which finishes what
  * the first one has begun and ends nothing that has begun since. `undefined`, and nothing is recorded, if the session is another person's. Cost: 1
@@ -96,13 +110,7 @@ export async function recordEnding(
           `INSERT OR IGNORE INTO upstream_endings (name, issued_at, until_ms) SELECT ?3, ?4, ?5 WHERE NOT EXISTS (${others})`,
         )
         .bind(...own, id, issuedAt, untilMs),
-      peopleOf(database)
-        .prepare(
-          `INSERT OR REPLACE INTO upstream_endings (name, issued_at, until_ms)
-             SELECT value, max(?2, coalesce((SELECT issued_at FROM upstream_endings WHERE name = value), 0)), ?3
-               FROM json_each(?1) WHERE changes() > 0`,
-        )
-        .bind(JSON.stringify(keys), issuedAt, untilMs),
+      insertKeys(database, { keys, issuedAt, untilMs }),
       selectEnded(database, keys),
     ]),
   );

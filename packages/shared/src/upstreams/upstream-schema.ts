@@ -88,6 +88,12 @@ export const upstreamDocumentSchema = z.strictObject({
     .describe(
       "For `oidc`: it may end the sessions that rest on it, by logout tokens sent to `{ISSUER}/upstream/{upstream_id}/backchannel-logout`.",
     ),
+  global_token_revocation: z
+    .boolean()
+    .exactOptional()
+    .describe(
+      "For `oidc`: it may end everything of a person who has an identity there, by requests to `{ISSUER}/upstream/{upstream_id}/global-token-revocation`.",
+    ),
   link_only: z
     .boolean()
     .default(false)

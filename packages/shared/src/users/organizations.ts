@@ -28,6 +28,8 @@ export interface Membership {
   readonly orgId: string;
   /** The name of the organisation. */
   readonly name: string;
+  /** A grant needs two factors. Only an active member learns it. */
+  readonly requiresMfa: boolean;
   readonly roles: readonly string[];
   readonly permissions: readonly string[];
   /** Of the membership and of its organisation. */
@@ -38,6 +40,7 @@ export interface Membership {
 interface StoredOrganization {
   readonly status: "active" | "disabled";
   readonly name: string;
+  readonly requiresMfa?: true;
   readonly cutOffs: readonly RecordedCutOff[];
 }
 
@@ -56,6 +59,7 @@ function joinMembership(
     orgId,
     status: isActive ? "active" : "suspended",
     name: organization.name,
+    requiresMfa: isActive && organization.requiresMfa === true,
     cutOffs: [...organization.cutOffs, ...membership.cutOffs],
   };
 }
@@ -66,7 +70,7 @@ interface OrganizationRow {
   readonly cut_offs: string;
 }
 
-const isDocument = objectOf<{ readonly name: string }>({ name: isText });
+const isDocument = objectOf<{ readonly name: string; readonly require_mfa?: unknown }>({ name: isText });
 
 const cutOffsOf = (key: string) =>
   `(SELECT json_group_array(json_object('key', key, 'version', version)) FROM cut_offs WHERE key = ${key}) AS cut_offs`;
@@ -81,10 +85,21 @@ export const organizationQuery: RecordQuery<StoredOrganization> = {
   read: ([row]) => {
     if (row === undefined) return undefined;
     const { status, document, cut_offs: cutOffs } = row as OrganizationRow;
-    const { name } = readStored("organization", document, isDocument);
-    return { status, name, cutOffs: parseCutOffs(cutOffs) };
+    const { name, require_mfa: requiresMfa } = readStored("organization", document, isDocument);
+    return { status, name, ...(requiresMfa === true && { requiresMfa }), cutOffs: parseCutOffs(cutOffs) };
   },
 };
+
+/** **Whether a person is a member of an organisation that requires two factors.** Cost: 1 D1 call. */
+export async function hasStrictMembership(database: D1Database, sub: string): Promise<boolean> {
+  const select = peopleOf(database)
+    .prepare(
+      `SELECT 1 FROM memberships m CROSS JOIN organizations o ON o.org_id = m.org_id
+        WHERE m.sub = ?1 AND o.document ->> '$.require_mfa' LIMIT 1`,
+    )
+    .bind(sub);
+  return (await queryDatabase(() => select.first())) !== null;
+}
 
 interface MembershipRow {
   readonly status: Membership["status"];
