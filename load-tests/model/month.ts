@@ -112,6 +112,29 @@ function auditUse(users: number, habits: Habits): Partial<MonthlyUse> {
   };
 }
 
+/** An isolate with more requests than so many gathers them for so long (packages/shared/src/http/request-metrics.ts). */
+const singlePoints = 10;
+const gatherSeconds = 60;
+/** Each isolate serves so many clients, and the requests of each kind are divided equally among them: an assumption. */
+const clientsOfIsolate = 4;
+
+/** Data points of `METRICS`: a kind of request that a busy isolate has met within the minute is one, however often. */
+function metricsUse(users: number, habits: Habits, isolates: number): Partial<MonthlyUse> {
+  const minutes = (isolates * secondsPerMonth) / gatherSeconds;
+  const perMinute = (users * habits.dailyShare * daysPerMonth) / minutes;
+  const requests = perMinute * requestsPerDay(habits);
+  if (requests <= singlePoints) return { analyticsPoints: minutes * requests };
+  const { introspections, exchanges, userinfo, refreshes, signIns, furtherCodes, failedSignIns } = habits;
+  const kinds = [
+    ...[introspections, exchanges, userinfo, refreshes, authorizationsPerDay(habits), revocationsPerDay(habits)],
+    // The pages of a sign-in, its redirect, and the redirect of a further code; its refusal.
+    ...Array.from({ length: signInWork.requests - 1 }, () => signIns),
+    ...[furtherCodes, failedSignIns],
+  ];
+  const met = kinds.map((perDay) => clientsOfIsolate * -Math.expm1((-perDay * perMinute) / clientsOfIsolate));
+  return { analyticsPoints: minutes * met.reduce((sum, points) => sum + points, 0) };
+}
+
 /** What is stored of users, and in objects of their sessions and grants. */
 function storageUse(users: number, habits: Habits): Partial<MonthlyUse> {
   const { refresh, session, code } = storeBytes(users, habits);
@@ -148,8 +171,6 @@ export function requestUse(users: number, habits: Habits): Partial<MonthlyUse> &
     // A user's claims are read through KV about once per hour and isolate that handles them.
     kvReads: month * (habits.userinfo + signIns),
     kvWrites: month,
-    // Each request is a data point of `METRICS`.
-    analyticsPoints: requests,
   };
   return { ...plus(plus(own, auditUse(users, habits)), storageUse(users, habits)), workerRequests: requests };
 }
@@ -184,7 +205,8 @@ export function costOfMonth(users: number, settings: MonthSettings, habits: Habi
   const mostLines = settings.isolates * linesPerIsolateAndSecond * secondsPerMonth;
   const logged = Math.min(requests.workerRequests * settings.lineShare, mostLines) * logBytesPerLine;
   const logs = { logBytes: logged, logByteMonths: logged * logRetentionMonths };
-  const all = plus(plus(plus(requests, leases), controlUse(fleet)), logs);
+  const metrics = metricsUse(users, habits, settings.isolates);
+  const all = plus(plus(plus(plus(requests, leases), controlUse(fleet)), logs), metrics);
   const total = monthlyCost(all);
   const without = (less: Partial<MonthlyUse>) => {
     const negative = Object.fromEntries(Object.entries(less).map(([meter, value]) => [meter, -(value ?? 0)]));
@@ -197,7 +219,7 @@ export function costOfMonth(users: number, settings: MonthSettings, habits: Habi
     passwords: without({ workerCpuMs: signIns * signInWork.passwordCpuMs }),
     audit: without(auditUse(users, habits)),
     storage: without(storageUse(users, habits)),
-    metrics: without({ analyticsPoints: requests.workerRequests }),
+    metrics: without(metrics),
     logs: without(logs),
   };
 }
