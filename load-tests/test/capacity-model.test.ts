@@ -1,9 +1,11 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { loadOf } from "../lib/presets.ts";
 import { monthlyCost } from "../model/cost.ts";
 import { auditDaysUntilFull, defaultHabits, limitBytes, storeBytes } from "../model/habits.ts";
 import { leaseLoad } from "../model/leases.ts";
 import { costOfMonth, fleetOf, type MonthSettings } from "../model/month.ts";
+import { readTable } from "../model/pages.ts";
 import { predict } from "../model/provider.ts";
 import { simulateReference } from "../model/reference-system.ts";
 import { signInLoad } from "../model/sign-in.ts";
@@ -171,7 +173,7 @@ describe("cost", () => {
     // The shard in use follows the control log every 2.5 s: 1.0368 million calls in 30 days, and 0.324 million alarms, each 8 s.
     // Audit events of a day and user: 2 of the session, 2 codes, 0.2 failures, 0.1 revoked tokens, 0.4 grants: 4.7; 28 tokens, which are
     // 84,000 a day, below the limit of 86,400. 3,000 × 32.7 × 30 = 2.943 million, in 8.829 million queue operations, one million included,
-    // at 0.40; their 20.6 million rows are included.
+    // at 0.40; their 23.5 million rows, deletions among them, are included.
     // CPU (26.1 million ms), time awake, rows, KV and 1.25 GB of lines are included too.
     expect(audit).toBeCloseTo(7.829 * 0.4, 5);
     expect(metrics).toBe(0);
@@ -180,16 +182,17 @@ describe("cost", () => {
     expect(total).toBeCloseTo(5 + 2.537 * 0.3 + (12.977 + 1.0368 + 0.324) * 0.15 + 7.829 * 0.4, 5);
   });
 
-  test("a million users: 339.03 dollars for the audit log, which without an archive fills its database in 10.78 days, and 26.79 for data points", () => {
+  test("a million users: 392.94 dollars for the audit log, which without an archive fills its database in 10.78 days, and 26.79 for data points", () => {
     const { audit, storage, metrics } = costOfMonth(1_000_000, { ...direct, isolates: 100 });
     // 300,000 × 4.7 events, and no more than 86,400 tokens: 1,496,400 a day, 44.892 million a month. Three queue operations each, one
-    // million included, at 0.40; seven rows each, at 1.00, and 2 of each of 9 million sign-ins: 50 million are included, of which those use 18.
+    // million included, at 0.40; seven rows each when it is written and one when it is deleted, at 1.00, and 3 of each of 9 million sign-ins:
+    // 50 million are included, of which those use 27.
     // Stored: 8 million recent events of 620 bytes and a year of 299.28 segments a day of 4,200, beside 2.5 GB of users, of which 5 GB are
     // included; in R2, 10 GB are.
     const stored = 8 * 0.62 + (299.28 * 365 * 4_200) / 1e9;
     const archived = (1.4964 * 365 - 8) * 0.16 - 10;
     expect(audit).toBeCloseTo(
-      (3 * 44.892 - 1) * 0.4 + (7 * 44.892 + 18 - 50) + (stored + 2.5 - 5) * 0.75 + archived * 0.015,
+      (3 * 44.892 - 1) * 0.4 + (8 * 44.892 + 27 - 50) + (stored + 2.5 - 5) * 0.75 + archived * 0.015,
       5,
     );
     // 12.09 GB of refresh families, 5.28 of sessions and 0.07 of codes, of which 5 GB are included.
@@ -224,6 +227,33 @@ describe("cost", () => {
       const { total, leases, passwords, audit, storage, metrics, logs } = sizeFor(users, 100).cost;
       expect(leases + passwords + audit + storage + metrics + logs).toBeLessThan(total);
     }
+  });
+
+  test("the tables of sizing agree: leases by isolates, and the months and metrics now", () => {
+    const page = readFileSync(new URL("../../docs/operating/sizing.md", import.meta.url), "utf8");
+    const rowsOf = (name: string) =>
+      readTable(page, name)!
+        .split("\n")
+        .map((line) => line.split(" | ").map((cell) => cell.replace(/^\| | \|$/g, "")));
+    const [head, , ...sizing] = rowsOf("sizing");
+    const column = (name: string) => head!.indexOf(name);
+    const [leaseHead, , ...leases] = rowsOf("lease-cost");
+    const savings = rowsOf("savings").slice(2);
+    let compared = 0;
+    for (const row of sizing) {
+      const [users, isolates] = row;
+      const ofLeases = leases.find((cells) => cells[0] === isolates)?.[leaseHead!.indexOf(`${users} users a month`)];
+      if (ofLeases !== undefined) {
+        compared += 1;
+        expect(ofLeases.split(" (")[0]).toBe(row[column("leases")]);
+      }
+      const saved = savings.find((cells) => cells[0] === users);
+      if (saved === undefined) continue;
+      compared += 1;
+      const names = ["metrics", "a month", "APIs verify tokens themselves"];
+      expect([saved[2], saved[4], saved[6]]).toEqual(names.map((name) => row[column(name)]));
+    }
+    expect(compared).toBe(7);
   });
 
   test("the busiest minute of a million users: 1,722 reads, 111 refreshes, 14 sign-ins a second", () => {
