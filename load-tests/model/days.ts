@@ -32,7 +32,7 @@ function backgroundUse(day: MeasuredDay): Partial<MonthlyUse> {
   };
 }
 
-/** **The cost of small deployments**: days that were simulated with the product's objects, at list prices. */
+/** **The cost of small deployments**: days that were simulated with the product's objects, at list prices. Their data points are included ones. */
 function rest(): string {
   const { days } = storedReport<{ readonly days: readonly MeasuredDay[] }>("days");
   const rows = days.map((day) => {

@@ -27,8 +27,10 @@ const writeSeconds = 0.015;
 const logBytesPerLine = 1000;
 const linesPerIsolateAndSecond = 10;
 const logRetentionMonths = 7 / daysPerMonth;
+/** What is stored is deleted in the end, which D1 counts as one row written, without its entries in indexes (audit-consumer.test.ts). */
+const deletion = 1;
 /** The rows of an event: one of `audit_events`, and its entries in the indexes by shard, time, type, person, client and request. */
-const rowsPerAuditEvent = 7;
+const rowsPerAuditEvent = 7 + deletion;
 /** A shard in use renews its lease on the control log so often, and `ControlPlane` has an alarm in so many seconds meanwhile. */
 const followsInLease = 4;
 const alarmSeconds = 8;
@@ -112,6 +114,29 @@ function auditUse(users: number, habits: Habits): Partial<MonthlyUse> {
   };
 }
 
+/** An isolate with more requests than so many gathers them for so long (packages/shared/src/http/request-metrics.ts). */
+const singlePoints = 10;
+const gatherSeconds = 60;
+/** Each isolate serves so many clients, and the requests of each kind are divided equally among them: an assumption. */
+const clientsOfIsolate = 4;
+
+/** Data points of `METRICS`: a kind of request that a busy isolate has met within the minute is one, however often. */
+function metricsUse(users: number, habits: Habits, isolates: number): Partial<MonthlyUse> {
+  const minutes = (isolates * secondsPerMonth) / gatherSeconds;
+  const perMinute = (users * habits.dailyShare * daysPerMonth) / minutes;
+  const requests = perMinute * requestsPerDay(habits);
+  if (requests <= singlePoints) return { analyticsPoints: minutes * requests };
+  const { introspections, exchanges, userinfo, refreshes, signIns, furtherCodes, failedSignIns } = habits;
+  const kinds = [
+    ...[introspections, exchanges, userinfo, refreshes, authorizationsPerDay(habits), revocationsPerDay(habits)],
+    // The pages of a sign-in, its redirect, and the redirect of a further code; its refusal.
+    ...Array.from({ length: signInWork.requests - 1 }, () => signIns),
+    ...[furtherCodes, failedSignIns],
+  ];
+  const met = kinds.map((perDay) => clientsOfIsolate * -Math.expm1((-perDay * perMinute) / clientsOfIsolate));
+  return { analyticsPoints: minutes * met.reduce((sum, points) => sum + points, 0) };
+}
+
 /** What is stored of users, and in objects of their sessions and grants. */
 function storageUse(users: number, habits: Habits): Partial<MonthlyUse> {
   const { refresh, session, code } = storeBytes(users, habits);
@@ -144,12 +169,10 @@ export function requestUse(users: number, habits: Habits): Partial<MonthlyUse> &
       (refreshes * refreshWork.rowsWritten + signIns * signInWork.rowsWritten + furtherCodes * codeWork.rowsWritten),
     d1RowsRead: month * signIns * signInWork.d1Queries * 2,
     // Each user's session is listed.
-    d1RowsWritten: month * signIns * 2,
+    d1RowsWritten: month * signIns * (2 + deletion),
     // A user's claims are read through KV about once per hour and isolate that handles them.
     kvReads: month * (habits.userinfo + signIns),
     kvWrites: month,
-    // Each request is a data point of `METRICS`.
-    analyticsPoints: requests,
   };
   return { ...plus(plus(own, auditUse(users, habits)), storageUse(users, habits)), workerRequests: requests };
 }
@@ -171,6 +194,8 @@ export interface MonthCost {
   readonly storage: number;
   readonly metrics: number;
   readonly logs: number;
+  /** What the data points would cost if each request were one, as in 0.1. */
+  readonly pointsEach: number;
 }
 
 export function plus(a: Partial<MonthlyUse>, b: Partial<MonthlyUse>): Partial<MonthlyUse> {
@@ -184,7 +209,8 @@ export function costOfMonth(users: number, settings: MonthSettings, habits: Habi
   const mostLines = settings.isolates * linesPerIsolateAndSecond * secondsPerMonth;
   const logged = Math.min(requests.workerRequests * settings.lineShare, mostLines) * logBytesPerLine;
   const logs = { logBytes: logged, logByteMonths: logged * logRetentionMonths };
-  const all = plus(plus(plus(requests, leases), controlUse(fleet)), logs);
+  const metrics = metricsUse(users, habits, settings.isolates);
+  const all = plus(plus(plus(plus(requests, leases), controlUse(fleet)), logs), metrics);
   const total = monthlyCost(all);
   const without = (less: Partial<MonthlyUse>) => {
     const negative = Object.fromEntries(Object.entries(less).map(([meter, value]) => [meter, -(value ?? 0)]));
@@ -197,7 +223,8 @@ export function costOfMonth(users: number, settings: MonthSettings, habits: Habi
     passwords: without({ workerCpuMs: signIns * signInWork.passwordCpuMs }),
     audit: without(auditUse(users, habits)),
     storage: without(storageUse(users, habits)),
-    metrics: without({ analyticsPoints: requests.workerRequests }),
+    metrics: without(metrics),
     logs: without(logs),
+    pointsEach: monthlyCost({ analyticsPoints: requests.workerRequests }) - monthlyCost({}),
   };
 }

@@ -2,7 +2,7 @@
 
 import { count, table } from "../lib/format.ts";
 import { auditDaysUntilFull, defaultHabits } from "./habits.ts";
-import { costOfMonth, type MonthSettings } from "./month.ts";
+import { costOfMonth, type MonthCost, type MonthSettings } from "./month.ts";
 import type { Tables } from "./pages.ts";
 import { sizeFor } from "./sizing.ts";
 
@@ -61,6 +61,26 @@ function sizing(): string {
   );
 }
 
+/** The month of a deployment with a data point for each request, as it was, and as it is. */
+function savings(): string {
+  const rows = [
+    [10_000, 10],
+    [100_000, 30],
+    [1_000_000, 100],
+  ].map(([users, isolates]) => {
+    const all = sizeFor(users!, isolates!).cost;
+    const few = sizeFor(users!, isolates!, { ...defaultHabits, introspections: 0 }).cost;
+    const before = ({ total, metrics, pointsEach }: MonthCost) => dollars(total - metrics + pointsEach);
+    const ofMetrics = [dollars(all.pointsEach), dollars(all.metrics)];
+    return [count(users!), ...ofMetrics, before(all), dollars(all.total), before(few), dollars(few.total)];
+  });
+  const pair = (name: string) => [`${name}, a point for each request`, `${name}, now`];
+  return table(
+    ["users a month", ...pair("metrics"), ...pair("a month"), ...pair("APIs verify tokens themselves")],
+    rows,
+  );
+}
+
 function days(value: number): string {
   return value >= 10 ? count(value) : value.toPrecision(2);
 }
@@ -92,4 +112,4 @@ function logs(): string {
   return table(["users a month", "isolates", "100 percent", "10 percent (default)", "1 percent"], rows);
 }
 
-export const sizingTables: Tables = { sizing, "lease-cost": leaseCost, logs };
+export const sizingTables: Tables = { sizing, savings, "lease-cost": leaseCost, logs };

@@ -1,9 +1,11 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { loadOf } from "../lib/presets.ts";
 import { monthlyCost } from "../model/cost.ts";
 import { auditDaysUntilFull, defaultHabits, limitBytes, storeBytes } from "../model/habits.ts";
 import { leaseLoad } from "../model/leases.ts";
 import { costOfMonth, fleetOf, type MonthSettings } from "../model/month.ts";
+import { readTable } from "../model/pages.ts";
 import { predict } from "../model/provider.ts";
 import { simulateReference } from "../model/reference-system.ts";
 import { signInLoad } from "../model/sign-in.ts";
@@ -163,39 +165,45 @@ describe("cost", () => {
     ...{ mode: "direct", isolates: 10, shards: 1, leaseMs: 1000, regions: 1, relaysPerRegion: 0, lineShare: 0.1 },
   };
 
-  test("10,000 users a month in `direct` cost 11.68 dollars: 1.78 of it exact checks, 3.13 the audit log, 0.63 data points", () => {
+  test("10,000 users a month in `direct` cost 11.05 dollars: 1.78 of it exact checks, 3.13 the audit log, nothing data points", () => {
     const { total, leases, passwords, audit, metrics, logs } = costOfMonth(10_000, direct);
     // 3,000 users on a day, 90,000 days of users. Requests of a day: 124 reads, 8 refreshes, 0.3 revocations, 5 of the sign-in, 2 of the
-    // further code: 139.3, 12.537 million in all, 10 million included, at 0.30; and as many data points at 0.25, 10 million included.
+    // further code: 139.3, 12.537 million in all, 10 million included, at 0.30. Their data points are included.
     // Object calls of a day: 8 + 0.3 + 12 + 3 writes, 2.097 million; 132 checks, 11.88 million; one million included, at 0.15.
     // The shard in use follows the control log every 2.5 s: 1.0368 million calls in 30 days, and 0.324 million alarms, each 8 s.
     // Audit events of a day and user: 2 of the session, 2 codes, 0.2 failures, 0.1 revoked tokens, 0.4 grants: 4.7; 28 tokens, which are
     // 84,000 a day, below the limit of 86,400. 3,000 × 32.7 × 30 = 2.943 million, in 8.829 million queue operations, one million included,
-    // at 0.40; their 20.6 million rows are included.
+    // at 0.40; their 23.5 million rows, deletions among them, are included.
     // CPU (26.1 million ms), time awake, rows, KV and 1.25 GB of lines are included too.
     expect(audit).toBeCloseTo(7.829 * 0.4, 5);
-    expect(metrics).toBeCloseTo(2.537 * 0.25, 5);
+    expect(metrics).toBe(0);
     expect(leases).toBeCloseTo(11.88 * 0.15, 5);
     expect([passwords, logs]).toEqual([0, 0]);
-    expect(total).toBeCloseTo(5 + 2.537 * (0.3 + 0.25) + (12.977 + 1.0368 + 0.324) * 0.15 + 7.829 * 0.4, 5);
+    expect(total).toBeCloseTo(5 + 2.537 * 0.3 + (12.977 + 1.0368 + 0.324) * 0.15 + 7.829 * 0.4, 5);
   });
 
-  test("a million users: 339.03 dollars for the audit log, which without an archive fills its database in 10.78 days, and 310.93 for data points", () => {
+  test("a million users: 392.94 dollars for the audit log, which without an archive fills its database in 10.78 days, and 26.79 for data points", () => {
     const { audit, storage, metrics } = costOfMonth(1_000_000, { ...direct, isolates: 100 });
     // 300,000 × 4.7 events, and no more than 86,400 tokens: 1,496,400 a day, 44.892 million a month. Three queue operations each, one
-    // million included, at 0.40; seven rows each, at 1.00, and 2 of each of 9 million sign-ins: 50 million are included, of which those use 18.
+    // million included, at 0.40; seven rows each when it is written and one when it is deleted, at 1.00, and 3 of each of 9 million sign-ins:
+    // 50 million are included, of which those use 27.
     // Stored: 8 million recent events of 620 bytes and a year of 299.28 segments a day of 4,200, beside 2.5 GB of users, of which 5 GB are
     // included; in R2, 10 GB are.
     const stored = 8 * 0.62 + (299.28 * 365 * 4_200) / 1e9;
     const archived = (1.4964 * 365 - 8) * 0.16 - 10;
     expect(audit).toBeCloseTo(
-      (3 * 44.892 - 1) * 0.4 + (7 * 44.892 + 18 - 50) + (stored + 2.5 - 5) * 0.75 + archived * 0.015,
+      (3 * 44.892 - 1) * 0.4 + (8 * 44.892 + 27 - 50) + (stored + 2.5 - 5) * 0.75 + archived * 0.015,
       5,
     );
     // 12.09 GB of refresh families, 5.28 of sessions and 0.07 of codes, of which 5 GB are included.
     expect(storage).toBeCloseTo(2.5 * 0.75 + (12.09 + 5.2788 + 0.072 - 5) * 0.2, 3);
-    // 9 million days of users with 139.3 requests.
-    expect(metrics).toBeCloseTo((1253.7 - 10) * 0.25, 5);
+    // 9 million days of users in 4.32 million minutes of isolates: 2.083 each. A kind of n requests a minute of four clients is 4 (1 − e^(−n / 4))
+    // points: all 4 of introspections and exchanges, 3.502 of userinfo, 3.938 of refreshes, 2.588 of codes, 0.579 of revocations, 1.624 of each of
+    // five pages and redirects, 0.396 of failures: 27.12. A point for each of 1,253.7 million requests would cost 310.93 dollars.
+    expect(metrics).toBeCloseTo((4.32 * 27.123 - 10) * 0.25, 2);
+    expect(metrics).toBeLessThan(310.93 / 10);
+    // An isolate with ten requests a minute or less gathers none: 12.537 million of 10,000 users.
+    expect(costOfMonth(10_000, { ...direct, isolates: 100 }).metrics).toBeCloseTo(2.537 * 0.25, 5);
     // 1,496,400 × 620 bytes = 0.928 GB a day.
     expect(auditDaysUntilFull(1_000_000)).toBeCloseTo(10.78, 2);
   });
@@ -219,6 +227,33 @@ describe("cost", () => {
       const { total, leases, passwords, audit, storage, metrics, logs } = sizeFor(users, 100).cost;
       expect(leases + passwords + audit + storage + metrics + logs).toBeLessThan(total);
     }
+  });
+
+  test("the tables of sizing agree: leases by isolates, and the months and metrics now", () => {
+    const page = readFileSync(new URL("../../docs/operating/sizing.md", import.meta.url), "utf8");
+    const rowsOf = (name: string) =>
+      readTable(page, name)!
+        .split("\n")
+        .map((line) => line.split(" | ").map((cell) => cell.replace(/^\| | \|$/g, "")));
+    const [head, , ...sizing] = rowsOf("sizing");
+    const column = (name: string) => head!.indexOf(name);
+    const [leaseHead, , ...leases] = rowsOf("lease-cost");
+    const savings = rowsOf("savings").slice(2);
+    let compared = 0;
+    for (const row of sizing) {
+      const [users, isolates] = row;
+      const ofLeases = leases.find((cells) => cells[0] === isolates)?.[leaseHead!.indexOf(`${users} users a month`)];
+      if (ofLeases !== undefined) {
+        compared += 1;
+        expect(ofLeases.split(" (")[0]).toBe(row[column("leases")]);
+      }
+      const saved = savings.find((cells) => cells[0] === users);
+      if (saved === undefined) continue;
+      compared += 1;
+      const names = ["metrics", "a month", "APIs verify tokens themselves"];
+      expect([saved[2], saved[4], saved[6]]).toEqual(names.map((name) => row[column(name)]));
+    }
+    expect(compared).toBe(7);
   });
 
   test("the busiest minute of a million users: 1,722 reads, 111 refreshes, 14 sign-ins a second", () => {

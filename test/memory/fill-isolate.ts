@@ -466,7 +466,7 @@ function replica(): Fillable {
   };
 }
 
-/** Every cache of `isolateMemory` except the key schedule. */
+/** Every cache of `isolateMemory` except the key schedule and the sums of requests, which cannot be more than 120. */
 export const fillables: Readonly<Record<string, () => Fillable>> = {
   "verified tokens": verifiedTokens,
   "remembered decisions": rememberedDecisions,

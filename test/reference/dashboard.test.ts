@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { repositoryRoot, workers } from "../../packages/edge-op/src/workers.ts";
+import { durationBoundsMs } from "../../packages/shared/src/http/request-metrics.ts";
 import { checkEnvironment } from "../../scripts/deploy/environment.ts";
 import { workerConfiguration } from "../../scripts/deploy/worker-configuration.ts";
 
@@ -58,17 +59,26 @@ const datasets = workers.flatMap(({ name }) => {
 const dataset = datasets[0]!;
 
 describe("the dashboard", () => {
-  test.each(queries)("$title: reads the dataset's columns, and weighs each row by its sampling", ({ rawSql }) => {
-    const columns = new Set(rawSql.match(/\b(?:index|blob|double)\d+\b/g));
-    const known = ["index1", "blob6", ...[1, 2, 3, 4, 5].flatMap((number) => [`blob${number}`, `double${number}`])];
-    expect([...columns].filter((column) => !known.includes(column))).toEqual([]);
-    expect(rawSql).toContain(`FROM ${dataset} WHERE $__timeFilter(timestamp)`);
-    expect(rawSql).toContain("_sample_interval");
-  });
+  test.each(queries)(
+    "$title: reads the dataset's columns, and weighs each row by its requests and its sampling",
+    ({ rawSql }) => {
+      const columns = new Set(rawSql.match(/\b(?:index|blob|double)\d+\b/g));
+      const numbers = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
+      const doubles = numbers(7 + durationBoundsMs.length).map((number) => `double${number}`);
+      const known = ["index1", ...numbers(6).map((number) => `blob${number}`), ...doubles];
+      expect([...columns].filter((column) => !known.includes(column))).toEqual([]);
+      expect(rawSql).toContain(`FROM ${dataset} WHERE $__timeFilter(timestamp)`);
+      // A row stands for as many requests; sums of calls are of the sampled ones.
+      expect(rawSql).toMatch(/\(double[67] \+ 1\) \* _sample_interval/);
+      expect(rawSql.match(/(?<!(?:\bdouble\d+|\)) \* )_sample_interval/g)).toBeNull();
+    },
+  );
 
   test("the dashboard and the page read the dataset that a deployment writes", () => {
     expect(new Set(datasets)).toEqual(new Set(["op_requests"]));
     expect([...new Set(monitor.match(/\bFROM \w+/g))]).toEqual([`FROM ${dataset}`]);
+    const bounds = durationBoundsMs.map((bound) => bound.toLocaleString("en")).join(", ");
+    expect(monitor).toContain(`| \`double8\` … \`double19\` | its requests that took longer than ${bounds} ms;`);
   });
 
   test("has the outcomes that a data point can have", () => {

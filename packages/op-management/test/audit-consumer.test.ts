@@ -268,3 +268,13 @@ it("A3: a gap excuses only the missing events", async () => {
   expect(await brokenAt(kept.map((event) => (event.seq === 5 ? { ...event, payload: "{}" } : event)))).toBe(5);
   expect(await brokenAt(kept.map((event) => (event.seq === 6 ? { ...event, previous: chainStart } : event)))).toBe(6);
 });
+
+it("D1 counts seven rows for an event that is written, as the model of the cost does, and one when it is deleted", async () => {
+  const payload = { sub: "alice", clientId: "app", requestId: "r" };
+  const [event] = (await history(1)) as [AuditMessage];
+  const columns = "position, shard, seq, at_ms, type, payload, previous, hash, chain";
+  const insert = AUDIT_DB.prepare(`INSERT INTO audit_events (${columns}) VALUES (1, ?1, 1, 1, ?2, ?3, x'', x'', x'')`);
+  const written = await insert.bind(event.shard, event.type, JSON.stringify(payload)).run();
+  const deleted = await AUDIT_DB.prepare("DELETE FROM audit_events").run();
+  expect([written.meta.rows_written, deleted.meta.rows_written]).toEqual([7, 1]);
+});

@@ -18,7 +18,7 @@ export const bindings = {
     "audit-migrations",
     "The audit log: a database of its own (ADR 35).",
   ),
-  METRICS: dataset("edge_op_requests", "Optional: a data point per request (docs/operating/monitor.md)."),
+  METRICS: dataset("edge_op_requests", "Optional: data points of requests (docs/operating/monitor.md)."),
   CACHE: kv("00000000000000000000000000000000"),
   AUDIT_EXPORT: r2(
     "edge-op-audit",

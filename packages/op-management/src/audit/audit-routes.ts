@@ -27,7 +27,11 @@ const list = defineRoute({
     client_id: id.optional().describe("Events about this client."),
     actor: id.optional().describe("Events that this subject caused."),
     target: id.optional().describe("Administrative changes of this record: a client_id, sub, kid, role, …"),
-    request_id: id.optional().describe("Events of this request: the `request_id` of its error or log line."),
+    request_id: id
+      .optional()
+      .describe(
+        "Events of this request: the `request_id` of its error or log line. In the archive every segment of the time is read, 8 on a page: give `from` and `to`.",
+      ),
     type: id.optional().describe("A type, or a prefix of types followed by `*`: `sign-in.*`."),
     from: moment.optional().describe("At this time or later: RFC 3339, or seconds since the epoch."),
     to: moment.optional().describe("Before this time."),

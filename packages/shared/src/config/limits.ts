@@ -122,8 +122,8 @@ export const isolateBytes = 128 * megabyte;
  * oldest entries, which are read or verified again when needed.
  */
 export const isolateMemory = {
-  /** Verified tokens with their texts: about 4,700 of 700 characters, or 880 of the largest. A miss costs one verification. */
-  verifiedTokens: 12.5 * megabyte,
+  /** Verified tokens with their texts: about 4,650 of 700 characters, or 870 of the largest. A miss costs one verification. */
+  verifiedTokens: 12.375 * megabyte,
   /** Decisions on requests that may be repeated: about 600. A miss costs the CPU of deciding. */
   decisions: 2 * megabyte,
   /** Clients by the header with their secret: about 500. A miss costs the comparison of a secret. */
@@ -182,6 +182,8 @@ export const isolateMemory = {
   clientLogoUrls: 32 * kilobyte,
   /** Clients whose use was noted in the last day. One that is lost is noted again. */
   notedClients: 128 * kilobyte,
+  /** Sums of the requests of a minute, by what they have in common. Beyond it they are written at once. */
+  requestMetrics: 128 * kilobyte,
   /** Counters of clients and addresses: about 6,000. One that is lost is counted anew. */
   rateCounters: 1.5 * megabyte,
   /** The ids that administrative changes named. When it is full the isolate discards every copy instead. */

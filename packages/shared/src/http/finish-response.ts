@@ -3,6 +3,7 @@ import { log } from "../runtime/log.ts";
 import type { CallCounts } from "./count-calls.ts";
 import { type EndpointResponse, JsonResponse, noStore } from "./json-response.ts";
 import type { RequestContext } from "./request-context.ts";
+import { type ObservedRequest, requestMetricsOf } from "./request-metrics.ts";
 import { securityHeaders } from "./response-headers.ts";
 
 type HeaderRecord = Readonly<Record<string, string>>;
@@ -78,15 +79,24 @@ function successHeaders(security: HeaderRecord, more: HeaderRecord, own: HeaderR
 
 type ObservedContext = Pick<
   RequestContext<unknown>,
-  "endpoint" | "method" | "arrivedAtMs" | "progress" | "counts" | "isSampled" | "metrics" | "requestId" | "traceId"
+  | "endpoint"
+  | "method"
+  | "arrivedAtMs"
+  | "progress"
+  | "counts"
+  | "isSampled"
+  | "metrics"
+  | "requestId"
+  | "traceId"
+  | "waitUntil"
 >;
 
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
 /**
- * **The one log line and the one data point of a request** (docs/operating/monitor.md). Built from the route, the response's status and error code,
- * and ids that were verified: nothing that the caller chose, and so neither secrets nor personal data. Cost of a successful request that is not
- * sampled: a comparison, and the data point if the binding exists.
+ * **The one log line of a request, and its place in a data point** (docs/operating/monitor.md). Built from the route, the response's status and error
+ * code, and ids that were verified: nothing that the caller chose, and so neither secrets nor personal data. Cost of a successful request that is not
+ * sampled: a comparison and, if the binding exists, an addition.
  */
 export function observeRequest(context: ObservedContext, endpoint: string, response: EndpointResponse): void {
   const { metrics, isSampled, counts, progress } = context;
@@ -96,19 +106,19 @@ export function observeRequest(context: ObservedContext, endpoint: string, respo
   const outcome = outcomeOf(status);
   const code = status < 400 ? undefined : codeOf(response);
   const { clientId, failedHook } = progress;
-  const durationMs = nowMs() - context.arrivedAtMs;
-  metrics?.writeDataPoint({
-    indexes: [endpoint],
-    blobs: [endpoint, method, outcome, code ?? "", clientId ?? "", ...(failedHook === undefined ? [] : [failedHook])],
-    doubles: [durationMs, status, counts?.object ?? -1, counts?.kv ?? -1, counts?.d1 ?? -1],
-  });
+  const atMs = nowMs();
+  const durationMs = atMs - context.arrivedAtMs;
+  if (metrics !== undefined) {
+    const observed = { endpoint, method, status, outcome, code, clientId, failedHook, durationMs, calls: counts };
+    requestMetricsOf(metrics).count(observed, atMs, context.waitUntil);
+  }
   if (status < 400 && !isSampled) return;
   const calls = counts && `object=${counts.object} kv=${counts.kv} d1=${counts.d1} rows=${counts.rows}`;
   const { requestId, traceId } = context;
   log("request", { endpoint, method, status, outcome, code, clientId, durationMs, calls, requestId, traceId });
 }
 
-function outcomeOf(status: number): "ok" | "refused" | "unavailable" | "failed" {
+function outcomeOf(status: number): ObservedRequest["outcome"] {
   if (status < 400) return "ok";
   if (status < 500) return "refused";
   return status === 503 ? "unavailable" : "failed";

@@ -101,7 +101,7 @@ export interface WaitUntil {
   waitUntil(promise: Promise<unknown>): void;
 }
 
-/** Points of Analytics Engine, one per request (docs/operating/monitor.md); absent: none. */
+/** Points of Analytics Engine, of one or more requests each (request-metrics.ts); absent: none. */
 export interface MetricsBindings {
   readonly METRICS?: AnalyticsEngineDataset;
 }
