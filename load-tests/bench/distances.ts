@@ -22,6 +22,10 @@ export interface DistanceOptions {
 const distances = { object: 80, kv: 30, d1: 80 } as const;
 /** Longer than a lease and the time in which it is released. */
 const pauseMs = 3_300;
+/** An isolate asks a shard for a lease at the second request within a lease: the requests of different users reach all eight shards twice. */
+const warmUpRequests = 64;
+/** As many tokens of different grants reach nearly every shard. */
+const tokensOfShards = 40;
 const measuredNames = ["introspect", "userinfo", "exchange", "client_credentials", "refresh"];
 const journeyName = "refresh, UserInfo, introspection";
 const withIdToken = "refresh, ES256 ID token";
@@ -67,7 +71,8 @@ async function measureShape(
     for (const steps of stepsOf(seeds, options.only)) {
       // Each starts its isolates again, with the state of the ones before.
       const started = startProvider({ ...common, port, extraIsolates: options.isolates, distances });
-      all.set(steps.name, await within(started, (provider) => measureSteps(provider, steps, options)));
+      const measure = (provider: StartedProvider) => measureSteps(provider, { steps, seeds }, options);
+      all.set(steps.name, await within(started, measure));
       options.say(`${shape}, ${steps.name}`);
     }
     return all;
@@ -90,7 +95,7 @@ async function within<T>(
 
 async function measureSteps(
   { direct }: StartedProvider,
-  steps: Steps,
+  { steps, seeds }: { readonly steps: Steps; readonly seeds: WorkloadSeeds },
   { isolates, busySeconds }: DistanceOptions,
 ): Promise<Temperatures> {
   const timed = async (isolate: number): Promise<number> => {
@@ -106,6 +111,7 @@ async function measureSteps(
   };
   // Starts the objects, and fills KV.
   for (let time = 0; time < 20; time += 1) await timed(0);
+  await useShards(seeds, direct);
   const cold = await eachInTurn();
   for (let time = 0; time < 2; time += 1) await eachInTurn();
   await sleep(pauseMs);
@@ -113,14 +119,19 @@ async function measureSteps(
   return { cold, afterPause, busy: await measureBusy(() => timed(0), busySeconds) };
 }
 
-/** Latencies of the first isolate, with one request after the other. */
+/** Other requests use every shard: one that nobody has used for ten seconds calls `ControlPlane` before it answers. */
+async function useShards(seeds: WorkloadSeeds, direct: StartedProvider["direct"]): Promise<void> {
+  const { target, worker } = byName(workloadsOf(seeds)).get("introspect")!;
+  const uses = Array.from({ length: tokensOfShards }, () => sendOnce(target(direct[worker]!), 0));
+  await Promise.all(uses);
+}
+
+/** Latencies of the first isolate, with one request after the other, once it holds its leases. */
 async function measureBusy(send: () => Promise<number>, seconds: number): Promise<Spread> {
-  const warmAt = performance.now() + seconds * 1_000;
+  for (let time = 0; time < warmUpRequests; time += 1) await send();
   const latencies: number[] = [];
-  for (let now = performance.now(); now < warmAt + seconds * 1_000; now = performance.now()) {
-    const latency = await send();
-    if (now > warmAt) latencies.push(latency);
-  }
+  const untilMs = performance.now() + seconds * 1_000;
+  while (performance.now() < untilMs) latencies.push(await send());
   return spreadOf(latencies);
 }
 

@@ -160,7 +160,8 @@ export function workloadsOf({ clients, tokens, refresh, dpop, idJag }: WorkloadS
       grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
       subject_token: nextToken(),
       subject_token_type: "urn:ietf:params:oauth:token-type:access_token",
-      audience: "https://api.example.com/users",
+      // Among the sixteen that the copy of a client describes.
+      audience: "https://api.example.com/catalog",
       scope: "openid profile",
     }).toString();
   const boundRows = ({ proofs, tokens: bound, family }: DpopSeeds): Workload[] => {

@@ -130,7 +130,7 @@ test("pages imports shared and protocol, shared imports only protocol and the ty
   expect(foreignPackages("packages/pages/src")).toEqual(new Set(["protocol", "shared"]));
   expect(foreignPackages("packages/shared/src")).toEqual(new Set(["protocol", "hooks"]));
   const outside = sources("packages/protocol/src").flatMap(({ imports }) =>
-    imports.map(({ specifier }) => specifier).filter((specifier) => !specifier.startsWith(".")),
+    imports.flatMap(({ specifier }) => (specifier.startsWith(".") ? [] : specifier.replace(/^jose\/.*/, "jose"))),
   );
   expect(new Set(outside)).toEqual(new Set(["jose"]));
 });

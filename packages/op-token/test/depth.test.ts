@@ -33,7 +33,18 @@ function measured(
 it("depth of token requests: cold, after a pause, busy, with an empty KV", { retry: 2 }, async () => {
   const fixtures = await createTokenFixtures();
   const service = await seedService("service");
-  const subject = await fixtures.userToken(await seedApplication(fixtures, "app"));
+  const subject = await fixtures.userToken(
+    await seedApplication(fixtures, "app", { audiences: ["https://a.example"] }),
+  );
+  const anywhere = await seedService("anywhere", {
+    token_exchange: {
+      subject_clients: ["app"],
+      audiences: ["*"],
+      resources: [],
+      scopes: ["*"],
+      modes: ["impersonation"],
+    },
+  });
   const web = await seedApp({}, "web");
   const login = new LoginFixtures();
   // One shard, so that a busy isolate has its lease.
@@ -57,6 +68,10 @@ it("depth of token requests: cold, after a pause, busy, with an empty KV", { ret
       ...{ grant_type: exchangeGrant, subject_token: subject, subject_token_type: accessTokenType },
       audience: "https://api.example.com/payments",
     })),
+    "token exchange for an audience that no registration names": measured(anywhere, () => ({
+      ...{ grant_type: exchangeGrant, subject_token: subject, subject_token_type: accessTokenType },
+      audience: "https://b.example/api",
+    })),
     refresh: {
       ...refresh,
       async send(to, env) {
@@ -74,6 +89,7 @@ it("depth of token requests: cold, after a pause, busy, with an empty KV", { ret
   expect(depths).toEqual({
     "client credentials": { cold: 2, afterPause: 1, busy: 0, emptyKv: 3 },
     "token exchange": { cold: 2, afterPause: 1, busy: 0, emptyKv: 4 },
+    "token exchange for an audience that no registration names": { cold: 3, afterPause: 1, busy: 0, emptyKv: 5 },
     refresh: { cold: 2, afterPause: 1, busy: 1, emptyKv: 3 },
     "authorization code with a refresh token": { cold: 2, afterPause: 1, busy: 1, emptyKv: 3 },
     "redemption of a device code": { cold: 4, afterPause: 3, busy: 2, emptyKv: 5 },

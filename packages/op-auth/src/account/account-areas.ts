@@ -6,6 +6,13 @@ export const accountPages = {
   activity: "/account/activity",
 } as const;
 
+/** The paths of their forms that the routes and the pages name. */
+export const primaryPath = "/account/address/primary";
+export const removePath = "/account/address/remove";
+export const namePath = "/account/name";
+export const ownLanguagePath = "/account/language";
+export const ownStopPath = "/account/recovery";
+
 export type AccountArea = keyof typeof accountPages;
 
 /** What follows `/account/` in the paths of an area. */

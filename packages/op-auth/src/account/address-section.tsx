@@ -2,8 +2,9 @@ import type { PersonalDates } from "@edge-op/pages/describe-values";
 import type { User } from "@edge-op/shared/users/user";
 import { type UserAddress, verifiedAddress } from "@edge-op/shared/users/user-addresses";
 import type { AuthTranslator } from "../pages/messages.ts";
+import { primaryPath, removePath } from "./account-areas.ts";
 import { Item, List, RemoveLink, Section } from "./account-parts.tsx";
-import { mayAddAddress, primaryPath, removePath } from "./other-addresses.tsx";
+import { mayAddAddress } from "./other-addresses.tsx";
 
 interface AddressView {
   readonly user: User;

@@ -1,20 +1,13 @@
 import { Layout } from "@edge-op/pages/layout";
 import { displayName, Person } from "@edge-op/pages/person";
 import { respondPage } from "@edge-op/pages/respond-page";
-import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
-import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { type AuthPageFrame, frameOf } from "../pages/frame.ts";
-import type { AuthEnv } from "../runtime/auth-env.ts";
-import type { AuthIsolate } from "../runtime/isolate.ts";
+import { type AuthPageFrame, frameOf, type PageRequest } from "../pages/frame.ts";
 import { decidePerson } from "../session/signed-in-person.ts";
 
 /** **`GET /`** for browsers; `op` responds 404 to other clients. Cost: 0; with a session cookie 1 object call. */
-export async function showHome(
-  context: RequestContext<AuthEnv>,
-  isolate: AuthIsolate,
-  request: ReceivedRequest,
-): Promise<Response> {
-  const person = await decidePerson({ context, isolate, request });
+export async function showHome(at: PageRequest): Promise<Response> {
+  const { context, request } = at;
+  const person = await decidePerson(at);
   const user = person && displayName(person.user);
   const headers = { Vary: "Accept" };
   return respondPage(<HomePage frame={await frameOf(context, request)} user={user} />, { headers });

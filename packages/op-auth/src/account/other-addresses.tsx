@@ -16,15 +16,12 @@ import type { PageRequest } from "../pages/frame.ts";
 import type { AuthEnv } from "../runtime/auth-env.ts";
 import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
 import { changeAs, writeAs } from "../session/write-as.ts";
-import { accountPages } from "./account-areas.ts";
+import { accountPages, primaryPath, removePath } from "./account-areas.ts";
 import { type AccountNotice, accountWith, backWith } from "./account-notices.ts";
 import { requireAddressLevel } from "./change-address.tsx";
 import { isOwnAddress, mainChange, mostAddresses, setClaims } from "./commit-address.ts";
 import { confirmation, named } from "./confirm-removal.tsx";
 import { asPersonPosting, mayChangeNow } from "./require-person.ts";
-
-export const primaryPath = "/account/address/primary";
-export const removePath = "/account/address/remove";
 
 const isMain = "EXISTS (SELECT 1 FROM users WHERE sub = ?1 AND lower(claims ->> '$.email') = ?2)";
 

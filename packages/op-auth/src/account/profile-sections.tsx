@@ -11,12 +11,10 @@ import type { AuthTranslator } from "../pages/messages.ts";
 import { basisOf, type SignedInPerson } from "../session/signed-in-person.ts";
 import { changeAs, whileInForce } from "../session/write-as.ts";
 import { longestName, readName } from "../sign-in/sign-up-rule.tsx";
+import { namePath, ownLanguagePath } from "./account-areas.ts";
 import { accountWith, backWith } from "./account-notices.ts";
 import { ChangeInPlace, Item, Section } from "./account-parts.tsx";
 import { asPersonPosting, mayChangeNow } from "./require-person.ts";
-
-export const namePath = "/account/name";
-export const ownLanguagePath = "/account/language";
 
 /** Where people name themselves when they sign up. Elsewhere their names are those of administrators and upstream providers. */
 export function mayChangeName({ signUp }: Settings): boolean {

@@ -9,13 +9,10 @@ import { HiddenFields } from "../pages/form-parts.tsx";
 import { type AuthPageFrame, frameOf, type PageRequest } from "../pages/frame.ts";
 import { findRecovery, hasRecoveries, stateOf, stopNow, waitMs } from "../session/address-recovery.ts";
 import type { SignedInPerson } from "../session/signed-in-person.ts";
-import { accountPages } from "./account-areas.ts";
+import { accountPages, ownStopPath } from "./account-areas.ts";
 import { accountWith } from "./account-notices.ts";
 import { ConfirmPage } from "./account-parts.tsx";
 import { accountForms, asPersonPosting } from "./require-person.ts";
-
-/** The path of the form of the account pages. */
-export const ownStopPath = "/account/recovery";
 
 /**
  * **The page of the link that stops a recovery by mail alone**, in the mails about it. It changes nothing, so a program that opens links stops

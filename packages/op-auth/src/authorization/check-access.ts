@@ -84,13 +84,13 @@ export async function checkResource({
 }
 
 /** **`authorization_details`.** @see https://www.rfc-editor.org/rfc/rfc9396#section-5 */
-export function checkAuthorizationDetails({
+export async function checkAuthorizationDetails({
   context,
   client,
   parameters,
-}: Pick<CheckInput, "context" | "client" | "parameters">): Pick<AuthorizationRequest, "authorizationDetails"> {
+}: Pick<CheckInput, "context" | "client" | "parameters">): Promise<Pick<AuthorizationRequest, "authorizationDetails">> {
   return {
-    authorizationDetails: requestedDetails(context.settings, client, parameters.get("authorization_details")),
+    authorizationDetails: await requestedDetails(context.settings, client, parameters.get("authorization_details")),
   };
 }
 

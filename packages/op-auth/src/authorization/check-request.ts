@@ -25,7 +25,7 @@ export async function checkRequest(input: CheckInput, target: ResponseTarget): P
     ...dpop,
     scope,
     resources,
-    ...checkAuthorizationDetails(input),
+    ...(await checkAuthorizationDetails(input)),
     ...checkOrganization(input, scope),
     ...checkPrompt(input),
     ...checkMaxAge(input),

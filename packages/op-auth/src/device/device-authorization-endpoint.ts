@@ -81,7 +81,7 @@ export async function deviceAuthorizationEndpoint(
     const authorization: DeviceAuthorization = {
       ...checkScope(input, described),
       resources,
-      ...checkAuthorizationDetails(input),
+      ...(await checkAuthorizationDetails(input)),
       ...checkMaxAge(input),
       ...checkDpopKey(input),
       ...(await checkDeviceClaims(input)),

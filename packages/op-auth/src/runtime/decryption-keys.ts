@@ -10,8 +10,9 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { KeyBindings, KeyRing } from "@edge-op/shared/keys/key-ring";
 import { isVerifying, type KeySchedule, type ScheduledKey } from "@edge-op/shared/keys/key-schedule";
 import { unwrapPrivateKey } from "@edge-op/shared/keys/wrapped-private-key";
-import { compactDecrypt } from "jose";
+import { onFirstUse } from "@edge-op/shared/runtime/on-first-use";
 
+const decryption = onFirstUse(() => import("jose/jwe/compact/decrypt"));
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 /** Keys tried for a JWE that names none: the published one, its predecessor, its successor, and one more during a rotation. */
 const keysTried = 4;
@@ -67,6 +68,7 @@ function select({ keys }: KeySchedule, { alg, kid }: JweHeader, atMs: number): r
 
 /** Returns one result for every failure of the library (wrong key, changed octet, point that is not on the curve). */
 async function decryptWith(jwe: string, { alg, enc }: JweHeader, key: CryptoKey): Promise<string | undefined> {
+  const { compactDecrypt } = await decryption();
   try {
     const options = { keyManagementAlgorithms: [alg], contentEncryptionAlgorithms: [enc] };
     const { plaintext } = await compactDecrypt(jwe, key, options);

@@ -7,13 +7,12 @@ import type {
 } from "@edge-op/shared/audit/audit-log-rpc";
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import { onFirstUse } from "@edge-op/shared/runtime/on-first-use";
 import { queryAuditDatabase } from "@edge-op/shared/storage/query-database";
 import { type AlarmTask, reportSize } from "../wake/alarm-schedule.ts";
 import { AdminEventCopier } from "./admin-event-copier.ts";
-import { AuditArchive } from "./audit-archive.ts";
 import { AuditChainWatch } from "./audit-chain-watch.ts";
 import type { AuditBindings, AuditOutbox } from "./audit-outbox.ts";
-import { sweepAuditLog } from "./audit-retention.ts";
 import { IssuedTokens, ReportPace } from "./issued-tokens.ts";
 import { RecentRefusals } from "./recent-refusals.ts";
 
@@ -23,6 +22,8 @@ export type AuditWorkEnv = SettingsVariables &
 /** The time between two rounds while the deployment is used; also the longest time that a row of `admin_events` waits if its Worker failed. */
 const keepEveryMs = 300_000;
 const nextBatchMs = 1_000;
+const archive = onFirstUse(() => import("./audit-archive.ts"));
+const retention = onFirstUse(() => import("./audit-retention.ts"));
 /** An isolate of a busy deployment reports at this interval at most, and counts what it cannot hold in between. */
 const busyPauseMs = 5_000;
 /** The time between two rounds otherwise. */
@@ -138,8 +139,12 @@ export class AuditWork {
     const { epoch } = this.#watch.known;
     const isSweeping =
       AUDIT_EXPORT === undefined
-        ? await sweepAuditLog(AUDIT_DB, passedMs - retentionDays * dayMs)
-        : await new AuditArchive(AUDIT_DB, AUDIT_EXPORT).run(passedMs, { epoch, recentDays, retentionDays });
+        ? await (await retention()).sweepAuditLog(AUDIT_DB, passedMs - retentionDays * dayMs)
+        : await new (await archive()).AuditArchive(AUDIT_DB, AUDIT_EXPORT).run(passedMs, {
+            epoch,
+            recentDays,
+            retentionDays,
+          });
     await this.#copier.sweep(passedMs);
     await this.#reportSize(atMs);
     const hasMore = isCopying || isSweeping;

@@ -16,6 +16,7 @@ import type { RecordName } from "@edge-op/shared/http/request-context";
 import type { MailBindings } from "@edge-op/shared/mail/tell-person";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
+import { onFirstUse } from "@edge-op/shared/runtime/on-first-use";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { storedGenerations } from "@edge-op/shared/storage/generation-table";
 import type { CacheBindings } from "@edge-op/shared/storage/kv-cache";
@@ -34,10 +35,6 @@ import { type CutOffRequest, CutOffWork, committedBy } from "../cut-offs/cut-off
 import { GenerationWork, type OpeningRequest } from "../generations/generation-work.ts";
 import { OpenedGenerations } from "../generations/opened-generations.ts";
 import { type SessionEndingBindings, SessionEndings } from "../sessions/session-endings.ts";
-import { countSealedBefore, sealSecretsAgain } from "../sweeps/seal-secrets-again.ts";
-import { sweepClients } from "../sweeps/sweep-clients.ts";
-import { sweepDatabase } from "../sweeps/sweep-database.ts";
-import { sweepLeavingUsers } from "../sweeps/sweep-leaving-users.ts";
 import { AlarmSchedule, type AlarmTask } from "../wake/alarm-schedule.ts";
 import { FactsObject, Fence } from "../wake/state-object.ts";
 
@@ -53,6 +50,11 @@ type ControlPlaneEnv = SettingsVariables &
 /** Overdue work is retried after this. */
 const againMs = 5_000;
 const sweepRows = 1_000;
+/** Once a day. */
+const sealing = onFirstUse(() => import("../sweeps/seal-secrets-again.ts"));
+const databaseSweeps = onFirstUse(() => import("../sweeps/sweep-database.ts"));
+const clientSweeps = onFirstUse(() => import("../sweeps/sweep-clients.ts"));
+const userSweeps = onFirstUse(() => import("../sweeps/sweep-leaving-users.ts"));
 
 /**
  * **Announces administrative changes, and gives shards leases on them**, so that a change waits only for shards that may vouch for an older version
@@ -143,6 +145,7 @@ export class ControlPlane
   }
 
   async sealAgain(batches: number): Promise<Readonly<Record<string, number>>> {
+    const { countSealedBefore, sealSecretsAgain } = await sealing();
     for (let done = 0; done < batches; done += 1) if (await sealSecretsAgain(this.env)) break;
     return countSealedBefore(this.env);
   }
@@ -219,7 +222,8 @@ export class ControlPlane
     return next && Math.max(next, atMs + againMs);
   }
 
-  #sweepDatabase(passedMs: number): Promise<number> {
+  async #sweepDatabase(passedMs: number): Promise<number> {
+    const [{ sealSecretsAgain }, { sweepDatabase }] = await Promise.all([sealing(), databaseSweeps()]);
     const sweepOthers = async () => (await sealSecretsAgain(this.env)) && this.#sweepRecords(passedMs);
     // A Worker that listed an ending session may have died before it ended it.
     const whenDone = () => this.#endings.mark(passedMs);
@@ -231,6 +235,7 @@ export class ControlPlane
     const settings = readSettings(this.env);
     const waitUntil = (promise: Promise<unknown>) => this.ctx.waitUntil(promise);
     return this.#intending(async () => {
+      const [{ sweepClients }, { sweepLeavingUsers }] = await Promise.all([clientSweeps(), userSweeps()]);
       const swept = [
         await sweepClients(this.env.DB, settings, passedMs),
         await sweepLeavingUsers({ env: this.env, settings, waitUntil }, passedMs),

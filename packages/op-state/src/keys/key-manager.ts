@@ -17,7 +17,8 @@ import {
 import { rewrapPrivateKey, wrapPrivateKey } from "@edge-op/shared/keys/wrapped-private-key";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
-import { calculateJwkThumbprint, exportJWK } from "jose";
+import { calculateJwkThumbprint } from "jose/jwk/thumbprint";
+import { exportJWK } from "jose/key/export";
 import { type AuditBindings, AuditOutbox } from "../audit/audit-outbox.ts";
 import { AlarmSchedule } from "../wake/alarm-schedule.ts";
 import { FactsObject, Fence } from "../wake/state-object.ts";

@@ -38,7 +38,7 @@ async function decide(request: CodeRequest) {
   const { context, isolate, client, proof, form } = request;
   const text = form.require("code");
   const verifier = readVerifier(request);
-  const details = requestedDetails(context.settings, client, form.get("authorization_details"));
+  const details = await requestedDetails(context.settings, client, form.get("authorization_details"));
   const code = await isolate.codes.open(context, text);
   if (code === undefined) throw new OAuthError("invalid_grant", "code-invalid");
   const codeChallenge = verifier === undefined ? undefined : encodeBase64Url(await sha256(verifier));

@@ -39,7 +39,7 @@ async function decide(request: ClientCredentialsRequest): Promise<DueToken> {
   const scope = clientScope(form.get("scope"), client, naming).filter(
     (value) => value !== "openid" && value !== "offline_access",
   );
-  const authorizationDetails = requestedDetails(context.settings, client, form.get("authorization_details"));
+  const authorizationDetails = await requestedDetails(context.settings, client, form.get("authorization_details"));
   return {
     content: { ...target, sub: client.clientId, scope, authorizationDetails, forUser: false },
     described,

@@ -33,7 +33,7 @@ async function decide(request: DeviceRequest) {
   const code = await deviceCodes.read(context, form.require("device_code"));
   if (code === undefined) throw new OAuthError("invalid_grant", "device-code-invalid");
   const resources = await requestedResources(request);
-  const details = requestedDetails(context.settings, client, form.get("authorization_details"));
+  const details = await requestedDetails(context.settings, client, form.get("authorization_details"));
   const polled = await deviceCodes.poll(context, code, client.clientId);
   if (polled.kind !== "approved") throw refusalOfObject(polled);
   return { code, approved: polled, resources, details };

@@ -52,7 +52,7 @@ async function decideOwnAssertion(request: AssertionRequest): Promise<DueToken> 
     throw new OAuthError("invalid_grant", "assertion-sub");
   }
   const scope = allowedScope(form.get("scope"), client, policy);
-  const authorizationDetails = requestedDetails(context.settings, client, form.get("authorization_details"));
+  const authorizationDetails = await requestedDetails(context.settings, client, form.get("authorization_details"));
   const { target: requested, described, isDefault } = await requestedTarget(request);
   const target = isDefault ? withUserinfo(requested, scope, context.settings.issuer) : requested;
   const [user, pairwiseSub] = await Promise.all([

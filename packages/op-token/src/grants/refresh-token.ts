@@ -43,7 +43,7 @@ async function decide(request: RefreshRequest) {
   const token = await readRefreshToken(context, form.require("refresh_token"));
   if (token === undefined) throw new OAuthError("invalid_grant", "refresh-token-invalid");
   const resources = await requestedResources(request, token.initial?.family.resources);
-  const details = requestedDetails(context.settings, client, form.get("authorization_details"));
+  const details = await requestedDetails(context.settings, client, form.get("authorization_details"));
   refuseOtherOrganization(form, token.orgId);
   const user = await findActiveUser(request, token.sub, token.orgId);
   return { token, scope, resources, details, user };

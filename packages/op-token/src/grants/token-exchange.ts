@@ -81,7 +81,7 @@ async function decide(request: ExchangeRequest): Promise<DueToken> {
   const scope = narrowedScope(form, subject, policy);
   const authorizationDetails = narrowDetails(
     subject.authorizationDetails,
-    requestedDetails(context.settings, client, form.get("authorization_details")),
+    await requestedDetails(context.settings, client, form.get("authorization_details")),
     client.metadata.authorization_details_types,
   );
   const { target, described } = await exchangeTarget(request, subject, policy);
@@ -215,10 +215,10 @@ export async function exchangeTarget(
   const fallback = defaultTarget(client, issuer);
   const registered = [...policy.audiences, ...policy.resources];
   const { named, found: ofNamed } = await findNamed(request, namedValues(form), registered);
-  const kept = [...subject.audiences, ...fallback.audiences].filter((value) => !named.includes(value));
-  const candidates = [...new Set([...named, ...kept])];
-  const found = [...ofNamed, ...(await findResources(request, [...new Set(kept)]))];
-  const checked = checkResources(client, candidates, found);
+  // Only a request that names no target keeps one: the records of the others would be further reads in a row.
+  const kept = named.length > 0 ? [] : [...new Set([...subject.audiences, ...fallback.audiences])];
+  const found = [...ofNamed, ...(await findResources(request, kept))];
+  const checked = checkResources(client, [...named, ...kept], found);
   const { rule } = subject.external ?? {};
   // The requested target of a trusted issuer's token is within its rule; otherwise the rule would not match.
   const isRuled = (value: string) => rule === undefined || allowsAudience(rule.audiences, value, issuer);

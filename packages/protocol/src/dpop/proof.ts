@@ -1,4 +1,7 @@
-import { calculateJwkThumbprint, compactVerify, decodeProtectedHeader, importJWK } from "jose";
+import { decodeProtectedHeader } from "jose/decode/protected_header";
+import { calculateJwkThumbprint } from "jose/jwk/thumbprint";
+import { compactVerify } from "jose/jws/compact/verify";
+import { importJWK } from "jose/key/import";
 import { decodeBase64Url, encodeUtf8 } from "../encoding/bytes.ts";
 import { isTokenType } from "../jwt/decode-claims.ts";
 import type { ProofFault } from "../oauth/proof-faults.ts";

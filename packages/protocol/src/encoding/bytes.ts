@@ -1,6 +1,6 @@
 /** **Bytes as text**: unpadded base64url, hexadecimal; hashes and random bytes. @see https://www.rfc-editor.org/rfc/rfc7515#section-2 */
 
-import { base64url } from "jose";
+import * as base64url from "jose/base64url";
 
 const utf8 = new TextEncoder();
 const fromUtf8 = new TextDecoder();

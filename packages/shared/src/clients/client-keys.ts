@@ -11,7 +11,7 @@ import {
 } from "@edge-op/protocol/jwt/signing-algorithms";
 import { certificateThumbprint } from "@edge-op/protocol/mtls/client-certificate";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
-import { compactVerify } from "jose";
+import { compactVerify } from "jose/jws/compact/verify";
 import { isolateMemory, limits } from "../config/limits.ts";
 import { HostBudget } from "../http/host-budget.ts";
 import type { RequestContext } from "../http/request-context.ts";

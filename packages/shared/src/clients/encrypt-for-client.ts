@@ -1,9 +1,11 @@
 import { encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
-import { CompactEncrypt } from "jose";
 import type { RequestContext } from "../http/request-context.ts";
+import { onFirstUse } from "../runtime/on-first-use.ts";
 import type { Client } from "./client.ts";
 import type { ClientKeys } from "./client-keys.ts";
+
+const encryption = onFirstUse(() => import("jose/jwe/compact/encrypt"));
 
 /** The texts for which a client can register encryption; each is the prefix of its metadata members. */
 export type EncryptedPurpose = "id_token" | "userinfo" | "authorization";
@@ -40,5 +42,6 @@ export async function encryptForClient(
   }
   const { kid, ...jwk } = key;
   const header = { alg, enc, ...(isJwt ? { cty: "JWT" } : {}), ...(kid === undefined ? {} : { kid }) };
+  const { CompactEncrypt } = await encryption();
   return new CompactEncrypt(encodeUtf8(text)).setProtectedHeader(header).encrypt(jwk, {});
 }

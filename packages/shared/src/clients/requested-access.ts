@@ -1,10 +1,11 @@
-import { type Schema, Validator } from "@cfworker/json-schema";
+import type { Schema, Validator } from "@cfworker/json-schema";
 import { type AuthorizationDetails, parseAuthorizationDetails } from "@edge-op/protocol/oauth/authorization-details";
 import { OAuthError, shownValue } from "@edge-op/protocol/oauth/errors";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import { intersectScope, isAdminScope } from "@edge-op/protocol/oauth/scope";
 import type { AuthorizationTypes } from "../config/setting-values.ts";
 import type { Settings } from "../config/settings.ts";
+import { onFirstUse } from "../runtime/on-first-use.ts";
 import type { Client } from "./client.ts";
 
 /**
@@ -38,6 +39,8 @@ function refusal(value: string, reason: "scope-not-registered" | "scope-not-allo
   return new OAuthError("invalid_scope", reason, { description: `The client ${verb} the scope ${shownValue(value)}.` });
 }
 
+const schemas = onFirstUse(() => import("@cfworker/json-schema"));
+
 /** By the types of the deployment: one object, created once. */
 const validators = new WeakMap<AuthorizationTypes, Map<string, Validator>>();
 
@@ -47,11 +50,11 @@ const validators = new WeakMap<AuthorizationTypes, Map<string, Validator>>();
  *
  * @see https://www.rfc-editor.org/rfc/rfc9396#section-5
  */
-export function requestedDetails(
+export async function requestedDetails(
   { authorizationTypes }: Settings,
   { metadata }: Pick<Client, "metadata">,
   text: string | undefined,
-): AuthorizationDetails | undefined {
+): Promise<AuthorizationDetails | undefined> {
   const details = parseAuthorizationDetails(text);
   for (const [index, detail] of details?.entries() ?? []) {
     const { type } = detail;
@@ -60,7 +63,7 @@ export function requestedDetails(
     if (!metadata.authorization_details_types?.includes(type)) {
       throw detailsRefusal("details-type-not-registered", index, "is of a type that the client is not registered for");
     }
-    const { valid, errors } = validatorOf(authorizationTypes, type).validate(detail);
+    const { valid, errors } = (await validatorOf(authorizationTypes, type)).validate(detail);
     const [first] = errors;
     if (!valid)
       throw detailsRefusal(
@@ -72,10 +75,11 @@ export function requestedDetails(
   return details;
 }
 
-function validatorOf(types: AuthorizationTypes, type: string): Validator {
+async function validatorOf(types: AuthorizationTypes, type: string): Promise<Validator> {
   const known = validators.get(types) ?? new Map<string, Validator>();
   validators.set(types, known);
-  const validator = known.get(type) ?? new Validator((types[type]?.schema ?? {}) as Schema, "2020-12");
+  const validator =
+    known.get(type) ?? new (await schemas()).Validator((types[type]?.schema ?? {}) as Schema, "2020-12");
   known.set(type, validator);
   return validator;
 }

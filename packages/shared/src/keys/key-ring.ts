@@ -8,7 +8,8 @@ import {
   signCompact,
 } from "@edge-op/protocol/jwt/signing-algorithms";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
-import { compactVerify, errors } from "jose";
+import * as errors from "jose/errors";
+import { compactVerify } from "jose/jws/compact/verify";
 import type { ControlView } from "../control/control-view.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { nowMs } from "../runtime/clock.ts";
