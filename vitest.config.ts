@@ -3,7 +3,7 @@ import { buildSync } from "esbuild";
 import type { V4WorkerOptionsShape } from "miniflare";
 import { defineConfig } from "vitest/config";
 import { unstable_getMiniflareWorkerOptions as readWorkerOptions } from "wrangler";
-import { boundElsewhere } from "./packages/edge-op/src/bound-elsewhere.ts";
+import { boundElsewhere } from "./packages/edge-op/src/workers.ts";
 import { findChromium } from "./test/browser/find-chromium.ts";
 
 /**
@@ -32,10 +32,9 @@ const longFiles = [
 ];
 const runsAll = process.env["LONG_TESTS"] !== "off";
 const notNow = runsAll ? [] : longFiles;
-const conformanceFile = (name: string) => `test/conformance/${name}.test.ts`;
 /**
  * The compact Worker differs only where a request is routed, where one Worker calls another, and where caches are shared by all endpoints.
- * These conformance files cross each of these borders; `npm test -- --all` repeats all files except those that start their own provider.
+ * These conformance files cross each of these borders, and run in both shapes.
  */
 const compactFiles = [
   "discovery",
@@ -49,44 +48,6 @@ const compactFiles = [
   "rfc7009",
   "rfc7662",
   "rfc8628",
-];
-/** Conformance files that the compact Worker does not repeat, because they start a provider for something that does not depend on its shape. */
-const compactExcluded = [
-  "audit-trail",
-  "certify",
-  "client-snippets",
-  "console-operations",
-  "command-line-declared",
-  "getting-in",
-  "operator-guides",
-  "command-line-import",
-  "import-files",
-  "import-readers",
-  "command-line-words",
-  "command-line-operations",
-  "command-line-sign-in",
-  "command-line-tokens",
-  "doctor",
-  "deployment-settings",
-  "edge-op-package",
-  "ends-of-grants",
-  "ends-on-two-generations",
-  "hooks",
-  "rehearse-restore",
-  "resource-server-guides",
-  "resource-server-package",
-  "isolate-process",
-  "local-provider",
-  "login-costs",
-  "lost-control",
-  "mcp-sdk-1",
-  "master-key-replacement",
-  "operator-view",
-  "slow-bodies",
-  "slow-stores",
-  "soak",
-  "soak-judge",
-  "unavailable-objects",
 ];
 const migrations = await readD1Migrations(`${root}migrations`);
 const auditMigrations = await readD1Migrations(`${root}audit-migrations`);
@@ -283,7 +244,7 @@ export default defineConfig({
           include: ["test/{conformance,products}/**/*.test.ts"],
           exclude: notNow,
           globalSetup: ["./test/conformance/fixtures/global-setup.ts"],
-          testTimeout: 60_000,
+          testTimeout: 120_000,
           hookTimeout: 180_000,
         },
       },
@@ -292,8 +253,7 @@ export default defineConfig({
         test: {
           name: "conformance-compact",
           ...oneRuntime,
-          include: runsAll ? ["test/conformance/**/*.test.ts"] : compactFiles.map(conformanceFile),
-          exclude: compactExcluded.map(conformanceFile),
+          include: compactFiles.map((name) => `test/conformance/${name}.test.ts`),
           globalSetup: ["./test/conformance/fixtures/global-setup-compact.ts"],
           testTimeout: 60_000,
           hookTimeout: 180_000,
@@ -308,7 +268,7 @@ export default defineConfig({
                 include: ["test/browser/**/*.test.ts"],
                 exclude: notNow,
                 globalSetup: ["./test/browser/share-builds.ts"],
-                testTimeout: 60_000,
+                testTimeout: 120_000,
                 hookTimeout: 180_000,
               },
             },

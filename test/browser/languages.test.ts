@@ -46,14 +46,19 @@ const findWide = `(() => {
   return page > 0 ? ["the page scrolls sideways by " + page + " px", ...wide] : wide;
 })()`;
 
+/** Colours do not depend on the language: their contrast is measured in one of each direction. */
+const contrastIn = new Set(["en", "ar"]);
+const withoutContrast = "{ resultTypes: ['violations'], rules: { 'color-contrast': { enabled: false } } }";
+
 async function examine(page: Page, name: string, language: string): Promise<void> {
+  const rules = contrastIn.has(language) ? undefined : withoutContrast;
   await page.waitForLoadState("load");
   expect(await page.getAttribute("html", "lang"), name).toBe(language);
   expect(await page.getAttribute("html", "dir"), name).toBe(translatedLanguages[language]!.direction);
   for (const { viewport } of [looks.light, looks.phone]) {
     await page.setViewportSize(viewport);
     await capture(page, `main-${name.replaceAll(/\W+/g, "-")}-${viewport.width}-${language}`);
-    expect(await violationsOf(page), `${name}, ${viewport.width} px`).toEqual([]);
+    expect(await violationsOf(page, rules), `${name}, ${viewport.width} px`).toEqual([]);
   }
   await page.setViewportSize({ width: 320, height: 640 });
   expect(await page.evaluate<string[]>(findWide), `${name}, 320 px`).toEqual([]);

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { consolePages } from "../../packages/edge-op/src/commands/open-command.ts";
+import { consolePages } from "../../packages/edge-op/src/commands/all-commands.ts";
 import type { Command } from "../../packages/edge-op/src/console/command.ts";
 import { showMembers, Table } from "../../packages/edge-op/src/console/show.ts";
 import { findFreePort } from "../../packages/edge-op/src/free-port.ts";

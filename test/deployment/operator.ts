@@ -112,6 +112,7 @@ function startNode(
     env: {
       PATH: `${join(repositoryRoot, "node_modules/.bin")}:${process.env["PATH"] ?? ""}`,
       HOME: checkout,
+      NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
       CLOUDFLARE_API_BASE_URL: local.apiUrl,
       CLOUDFLARE_API_TOKEN: local.token,
       CLOUDFLARE_CF_FETCH_ENABLED: "false",

@@ -291,7 +291,6 @@ function clientResources(): Fillable {
   const cache = new ClientResources();
   return {
     bound: isolateMemory.clientResources,
-    measuredBytes: 12 * 1024 * 1024,
     heldBytes: () => cache.heldBytes,
     add: async (index, size) => {
       const used = Array.from({ length: between(size, 1, 16) }, (_, value) =>
@@ -396,7 +395,7 @@ function proofs(): Fillable {
   const held = new DpopProofs();
   return {
     bound: isolateMemory.proofKeys + isolateMemory.seenProofs,
-    measuredBytes: 12 * 1024 * 1024,
+    measuredBytes: 4 * 1024 * 1024,
     heldBytes: () => held.heldBytes,
     add: async (index, size) => {
       held.spendHere(`dpop:${text(index, 43)}`, never, 0);

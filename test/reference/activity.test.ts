@@ -1,6 +1,6 @@
 import { globSync } from "node:fs";
 import { expect, test } from "vitest";
-import { isShownEvent } from "../../packages/op-auth/src/account/shown-events.ts";
+import { isShownEvent } from "../../packages/op-auth/src/account/activity.tsx";
 import { readRepositoryFile } from "../../scripts/reference/repository-files.ts";
 
 /** Actions of applications, not of a person's account. */

@@ -3,9 +3,8 @@ import { once } from "node:events";
 import { join } from "node:path";
 import type { IsolateProcess } from "../../packages/edge-op/src/isolate-process.ts";
 import type { LocalProvider } from "../../packages/edge-op/src/local-provider.ts";
-import type { LogLine } from "../../packages/edge-op/src/log-line.ts";
-
 import { type ApiResponse, postForm } from "../../packages/edge-op/src/provider-api.ts";
+import type { LogLine } from "../../packages/edge-op/src/runtime-process.ts";
 import type { Person } from "../../packages/edge-op/testing/person.ts";
 import { Application } from "../conformance/fixtures/application.ts";
 import { api, type KeyedClient, ProviderFixtures, type TestClient } from "../conformance/fixtures/provider-fixtures.ts";

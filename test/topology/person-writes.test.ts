@@ -158,7 +158,7 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 /** Places of op-auth that run statements themselves. */
 const runners: Readonly<Record<string, string>> = {
-  "account/download-data.tsx": "an event alone",
+  "account/activity.tsx": "an event alone",
   "consent/consent-step.ts": "a client, not a person",
   "factors/factor-store.ts": "spends a code, under its own condition",
   "session/address-recovery.ts": "stops a recovery, under its own condition; an event alone",

@@ -17,7 +17,7 @@ import type { Statement } from "./store-worker.ts";
 
 export const adminClientId = "admin";
 
-/** As `packages/op-console/src/session/own-client.ts` names it. */
+/** As `packages/op-console/src/session/sign-in.ts` names it. */
 export const consoleClientId = "console";
 
 interface ClientRow {

@@ -1,8 +1,24 @@
 import { basename } from "node:path";
 import { type BuildOptions, type BuildResult, build } from "esbuild";
 import { mainModule, type WorkerModule } from "./builds.ts";
-import { workerBundle } from "./worker-bundle.ts";
 import { repositoryRoot } from "./workers.ts";
+
+/** **How a Worker is bundled**, for local runs and deployments alike: for the same runtime as `wrangler deploy` bundles. */
+export const workerBundle = {
+  bundle: true,
+  format: "esm",
+  target: "es2024",
+  supported: { using: true },
+  conditions: ["workerd", "worker", "browser"],
+  platform: "browser",
+  external: ["cloudflare:*", "node:*"],
+  define: {
+    "process.env.NODE_ENV": '"production"',
+    "navigator.userAgent": '"Cloudflare-Workers"',
+  },
+  sourcemap: "inline",
+  sourcesContent: false,
+} satisfies BuildOptions;
 
 /** **Bundles a Worker of this repository into one module**, which tests read and applications of a local run use. */
 export async function bundleWorker(entry: string, options: BuildOptions = {}): Promise<string> {

@@ -1,8 +1,15 @@
 import type { V4WorkerOptions, V4WorkerOptionsShape } from "miniflare";
-import { boundElsewhere } from "./bound-elsewhere.ts";
 import { type Builds, type BuiltWorker, esModules } from "./builds.ts";
 import { findFreePort } from "./free-port.ts";
-import { compactWorker, type Shape, scriptOf, shapes, stateScript, type WorkerName } from "./workers.ts";
+import {
+  boundElsewhere,
+  compactWorker,
+  type Shape,
+  scriptOf,
+  shapes,
+  stateScript,
+  type WorkerName,
+} from "./workers.ts";
 
 export interface WorkerChoice {
   readonly shape?: Shape | undefined;

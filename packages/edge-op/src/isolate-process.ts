@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { LogLine } from "./log-line.ts";
+import type { LogLine } from "./runtime-process.ts";
 import type { FromIsolate, IsolateSettings, ToIsolate } from "./serve-isolate.ts";
 
 /**

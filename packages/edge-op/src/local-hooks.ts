@@ -6,8 +6,8 @@ import type * as Esbuild from "esbuild";
 import type { V4WorkerOptions } from "miniflare";
 import type * as Wrangler from "wrangler";
 import { type BuiltWorker, esModules, mainModule } from "./builds.ts";
+import { workerBundle } from "./bundle-worker.ts";
 import { settingsFor } from "./serve-hooks.ts";
-import { workerBundle } from "./worker-bundle.ts";
 import { stateScript } from "./workers.ts";
 
 /** **The hooks of an operator in a local run**: a file of TypeScript, or a wrangler file, whose bindings and variables they then have. */

@@ -4,7 +4,7 @@
  */
 
 import type { Miniflare, V4WorkerOptions } from "miniflare";
-import { callHelper } from "./call-helper.ts";
+import { callHelper } from "./runtime-process.ts";
 
 export interface DataPoint {
   readonly indexes: readonly string[];

@@ -22,19 +22,16 @@ import {
   type Socket,
   type WorkerChoice,
 } from "./describe-workers.ts";
-import { type DevelopmentSecrets, loadDevelopmentSecrets } from "./development-secrets.ts";
 import { type Distances, farRegion } from "./distant-stores.ts";
-import { endRuntimesWithThisProcess } from "./end-with-parent.ts";
 import { findFreePort, isPortFree } from "./free-port.ts";
 import { IsolateProcess } from "./isolate-process.ts";
 import { type LocalHooks, withHooks } from "./local-hooks.ts";
-import type { LogLine } from "./log-line.ts";
 import { migrateDatabase } from "./migrate-database.ts";
-import { nameObjects } from "./name-objects.ts";
 import { type DataPoint, readDataPoints, readSpans, type Span, withObserver } from "./observer.ts";
-import { placeWorkers } from "./place-workers.ts";
+import { type DevelopmentSecrets, loadDevelopmentSecrets, nameObjects, placeWorkers } from "./place-workers.ts";
 import { basicAuthorization, postForm } from "./provider-api.ts";
 import { withRateLimiter } from "./rate-limiter.ts";
+import { endRuntimesWithThisProcess, type LogLine } from "./runtime-process.ts";
 import {
   clearCache,
   executeStatements,

@@ -9,8 +9,7 @@ import { join } from "node:path";
 import { isText, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare, type V4WorkerOptions } from "miniflare";
 import { CuttableProxy } from "./cuttable-proxy.ts";
-import { endRuntimesWithThisProcess } from "./end-with-parent.ts";
-import type { LogLine } from "./log-line.ts";
+import { endRuntimesWithThisProcess, type LogLine } from "./runtime-process.ts";
 
 const storagePrefix = "__miniflare_storage_candidate__-";
 const everyMs = 1000;

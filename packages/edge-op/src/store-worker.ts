@@ -5,8 +5,8 @@
  */
 
 import type { Miniflare, V4WorkerOptions } from "miniflare";
-import { boundElsewhere } from "./bound-elsewhere.ts";
-import { callHelper } from "./call-helper.ts";
+import { callHelper } from "./runtime-process.ts";
+import { boundElsewhere } from "./workers.ts";
 
 const storeWorkerName = "local-stores";
 

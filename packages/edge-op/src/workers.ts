@@ -1,5 +1,17 @@
 import { join } from "node:path";
 import { workers as rows, type SeparateWorker } from "@edge-op/workers/workers";
+import type { V4WorkerOptionsShape } from "miniflare";
+
+type DurableObjects = NonNullable<V4WorkerOptionsShape["durableObjects"]>;
+
+/** **Binds a Worker that defines no class** to the classes of the Worker that does. */
+export function boundElsewhere(durableObjects: DurableObjects): DurableObjects {
+  const bound = Object.entries(durableObjects).map(([name, binding]) => {
+    const object = typeof binding === "string" ? { className: binding } : binding;
+    return [name, { ...object, scriptName: object.scriptName ?? stateScript }] as const;
+  });
+  return Object.fromEntries(bound);
+}
 
 /** **The files of each Worker**, and how a deployment is divided into Workers (ADR 32). */
 export const workers = (Object.keys(rows) as SeparateWorker[]).map((name) => ({

@@ -1,6 +1,5 @@
 import { serveAsset } from "@edge-op/pages/assets";
-import { changeLanguage } from "@edge-op/pages/language-endpoint";
-import { languagePath } from "@edge-op/pages/language-switch";
+import { changeLanguage, languagePath } from "@edge-op/pages/language-switch";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { Router } from "@edge-op/shared/http/router";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
@@ -15,7 +14,7 @@ import {
   removeSession,
 } from "./account/account-actions.ts";
 import { accountPages } from "./account/account-areas.ts";
-import { showActivity } from "./account/activity.tsx";
+import { downloadData, showActivity } from "./account/activity.tsx";
 import { showApplications } from "./account/applications-page.tsx";
 import { changeAddress, showChangeAddress } from "./account/change-address.tsx";
 import { addApp, removeOwnFactor, showAddApp } from "./account/change-apps.tsx";
@@ -31,7 +30,6 @@ import {
   confirmRemovePasskey,
 } from "./account/confirm-removal.tsx";
 import { deleteAccount, showLeaving } from "./account/delete-account.tsx";
-import { downloadData } from "./account/download-data.tsx";
 import { showHome } from "./account/home.tsx";
 import {
   askToConnect,

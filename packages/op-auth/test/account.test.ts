@@ -1,4 +1,4 @@
-import { noticeDescriptions } from "@edge-op/pages/mail/notice-kinds";
+import { noticeDescriptions } from "@edge-op/pages/mail/notices";
 import { listOfflineGrants, type OfflineGrant } from "@edge-op/shared/users/offline-grants";
 import { describe, expect, it, vi } from "vitest";
 import { seedClient } from "../../../test/fixtures/seed.ts";

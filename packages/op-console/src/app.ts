@@ -1,6 +1,5 @@
 import { serveAsset } from "@edge-op/pages/assets";
-import { changeLanguage } from "@edge-op/pages/language-endpoint";
-import { languagePath } from "@edge-op/pages/language-switch";
+import { changeLanguage, languagePath } from "@edge-op/pages/language-switch";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { type Execution, Router } from "@edge-op/shared/http/router";

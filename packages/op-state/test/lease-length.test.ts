@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { LeaseLength } from "../src/leases/lease-length.ts";
+import { LeaseLength } from "../src/leases/recent-changes.ts";
 
 function lengthFor(holders: number, requestedMs = 1_000): number {
   const length = new LeaseLength(10_000, 0.5);

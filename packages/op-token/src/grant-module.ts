@@ -1,7 +1,6 @@
 import type { ClientCertificate } from "@edge-op/protocol/mtls/client-certificate";
 import type { AuthorizationDetails } from "@edge-op/protocol/oauth/authorization-details";
-import type { GrantType } from "@edge-op/protocol/oauth/grant-types";
-import type { PresentationType, TokenType } from "@edge-op/protocol/oauth/token-types";
+import type { GrantType, PresentationType, TokenType } from "@edge-op/protocol/oauth/registered-names";
 import type { ProvenKey } from "@edge-op/shared/callers/read-proof";
 import type { Client } from "@edge-op/shared/clients/client";
 import type { Repeatable } from "@edge-op/shared/control/remembered-decisions";

@@ -1,6 +1,6 @@
 import { decodeJwt } from "@edge-op/protocol/jwt/decode-claims";
 import { readClientCertificate } from "@edge-op/protocol/mtls/client-certificate";
-import type { GrantType } from "@edge-op/protocol/oauth/grant-types";
+import type { GrantType } from "@edge-op/protocol/oauth/registered-names";
 import { authenticatedUntilMs, countRequestOf } from "@edge-op/shared/callers/authenticate-client";
 import type { ProvenKey } from "@edge-op/shared/callers/read-proof";
 import type { Client } from "@edge-op/shared/clients/client";

@@ -1,4 +1,4 @@
-import { type GrantType, grantTypes } from "@edge-op/protocol/oauth/grant-types";
+import { type GrantType, grantTypes } from "@edge-op/protocol/oauth/registered-names";
 import { expect, it } from "vitest";
 import { grantModules } from "../src/grants.ts";
 

@@ -3,9 +3,13 @@ import { contentEncryptionAlgorithms, keyManagementAlgorithms } from "@edge-op/p
 import { signingAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
 import { supportedAcrValues } from "@edge-op/protocol/oauth/authentication-context";
 import { rbacClaims, rbacScopes, scopeClaims, standardClaims } from "@edge-op/protocol/oauth/claims";
-import { clientAuthMethods, confidentialAuthMethods } from "@edge-op/protocol/oauth/client-auth-methods";
-import { grantTypes, responseTypes } from "@edge-op/protocol/oauth/grant-types";
-import { tokenTypes } from "@edge-op/protocol/oauth/token-types";
+import {
+  clientAuthMethods,
+  confidentialAuthMethods,
+  grantTypes,
+  responseTypes,
+  tokenTypes,
+} from "@edge-op/protocol/oauth/registered-names";
 import { algorithmsWithin, authMethodsWithin } from "@edge-op/shared/clients/security-profile";
 import type { SecurityProfile } from "@edge-op/shared/config/setting-values";
 import type { Settings } from "@edge-op/shared/config/settings";

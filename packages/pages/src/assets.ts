@@ -4,8 +4,8 @@
  */
 
 import { fnv1a } from "@edge-op/protocol/encoding/bytes";
+import { readableOn } from "./brand-colors.ts";
 import type { Branding } from "./branding.ts";
-import { readableOn } from "./contrast.ts";
 import { formatLook, inScheme, type Look, readLook } from "./look.ts";
 import { styleSheet } from "./style-sheet.ts";
 

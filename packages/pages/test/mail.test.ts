@@ -1,10 +1,9 @@
 import { type Asker, describeDevice, placeOf } from "@edge-op/shared/http/asker";
 import { type NoticeKind, noticeKinds } from "@edge-op/shared/mail/mail-sender-rpc";
 import { describe, expect, it } from "vitest";
+import { contrast } from "../src/brand-colors.ts";
 import { brandingWith, readBranding } from "../src/branding.ts";
-import { contrast } from "../src/contrast.ts";
-import { type AccountMail, renderAccountMail } from "../src/mail/account-mails.ts";
-import { type CodeMailKind, codeMailKinds } from "../src/mail/codes.ts";
+import { type AccountMail, type CodeMailKind, codeMailKinds, renderAccountMail } from "../src/mail/codes.ts";
 import { linesOfHtml } from "./fixtures/lines-of-html.ts";
 import { notices } from "./fixtures/notice-texts.ts";
 

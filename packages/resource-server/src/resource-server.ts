@@ -1,11 +1,63 @@
-import { noStore } from "./challenges.ts";
-import { addCors, preflightResponse } from "./cors.ts";
+import { challengeResponse, noStore } from "./challenges.ts";
 import { ProtectedResource, type ProtectedResourceOptions, type ResourceAuth } from "./protected-resource.ts";
-import { isMetadataPath } from "./protected-resource-metadata.ts";
+import { isMetadataPath, protectedResourceMetadataUrl } from "./protected-resource-metadata.ts";
 import type { TokenClaims } from "./token-validation.ts";
 
-export { requireOrganization } from "./organization.ts";
 export { insufficientScope, insufficientUserAuthentication } from "./step-up.ts";
+
+/**
+ * **The response to a token of another organisation than the one whose data a request names**, or of none; `undefined` if it is the same. Compare the
+ * organisation of the *data*: one that the request names proves nothing.
+ *
+ * @param claims `props` of a validated token
+ * @param organization an `org_id`
+ * @see https://www.rfc-editor.org/rfc/rfc6750#section-3.1
+ */
+export function requireOrganization(
+  auth: Pick<ResourceAuth, "audience"> & Partial<Pick<ResourceAuth, "scheme" | "resourceMetadataUrl">>,
+  claims: { readonly org_id?: unknown },
+  organization: string,
+): Response | undefined {
+  if (organization !== "" && claims.org_id === organization) return undefined;
+  return challengeResponse([
+    {
+      scheme: auth.scheme ?? "Bearer",
+      error: "insufficient_scope",
+      description: "The token does not belong to this organization.",
+      scope: [],
+      resourceMetadata: auth.resourceMetadataUrl ?? protectedResourceMetadataUrl(auth.audience),
+    },
+  ]);
+}
+
+/**
+ * **CORS for clients in browsers**, of any origin: a request is authenticated by its token, never by a cookie. A header that the
+ * application has set is kept.
+ */
+export function addCors(request: Request, response: Response): Response {
+  const origin = request.headers.get("Origin");
+  // The socket of an upgraded connection cannot be copied.
+  if (origin === null || response.status === 101) return response;
+  const withCors = new Response(response.body, response);
+  const { headers } = withCors;
+  if (!headers.has("Access-Control-Allow-Origin")) {
+    headers.set("Access-Control-Allow-Origin", "*");
+    headers.append("Access-Control-Expose-Headers", "WWW-Authenticate, DPoP-Nonce, Retry-After, Mcp-Session-Id");
+  }
+  return withCors;
+}
+
+export function preflightResponse(): Response {
+  return new Response(null, {
+    status: 204,
+    headers: {
+      "Access-Control-Allow-Methods": "*",
+      // Fetch §4.9: the wildcard does not cover Authorization.
+      "Access-Control-Allow-Headers": "Authorization, *",
+      "Access-Control-Max-Age": "86400",
+    },
+  });
+}
 
 /** The platform's execution context. */
 export interface Execution {

@@ -1,4 +1,4 @@
-import { fetchJson } from "./fetch-json.ts";
+import { fetchJson } from "./digest.ts";
 import { type TokenClaims, type TokenValidator, validateClaims } from "./token-validation.ts";
 
 export interface IntrospectionOptions {

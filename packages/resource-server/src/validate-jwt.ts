@@ -1,5 +1,5 @@
 import { createRemoteJWKSet, customFetch, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
-import { fetchJson } from "./fetch-json.ts";
+import { fetchJson } from "./digest.ts";
 import { type TokenClaims, type TokenValidator, usualToleranceSeconds, validateClaims } from "./token-validation.ts";
 
 export interface JwtValidatorOptions {

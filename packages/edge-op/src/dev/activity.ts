@@ -1,6 +1,6 @@
 import { isRefusalReason, refusalReasons } from "@edge-op/protocol/oauth/refusal-reasons";
 import { refusalRemedies } from "@edge-op/protocol/oauth/refusal-remedies";
-import type { LogLine } from "../log-line.ts";
+import type { LogLine } from "../runtime-process.ts";
 
 /** A request, from its log line. */
 export interface SeenRequest {

@@ -2,12 +2,48 @@ import { resolve } from "node:path";
 import type { Builds } from "../builds.ts";
 import type { Seed } from "../demo/seed.ts";
 import { describeHooks, settingsOfHooks } from "../local-hooks.ts";
-import type { LogLine } from "../log-line.ts";
 import type { LocalProvider } from "../run-provider.ts";
+import type { LogLine } from "../runtime-process.ts";
 import { settingsFrom } from "../settings-variables.ts";
 import type { DevOptions } from "./dev-command.ts";
 import { adviceFor, DevelopmentRun, type Registered } from "./run-development.ts";
-import { onStop } from "./stop-signals.ts";
+
+const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/**
+ * **Stops cleanly** on Ctrl-C, SIGTERM, SIGHUP, or when the parent process has ended (its channel closes). `stop` runs once; a second signal more
+ * than a second later ends the process at once. The returned function registers for the signals again, because Miniflare exits on them without
+ * waiting and registers its listeners whenever a runtime starts.
+ */
+export function onStop(stop: (reason: string) => Promise<void>): () => void {
+  let askedAt: number | undefined;
+  const ask = (reason: string): void => {
+    if (askedAt !== undefined) {
+      // One Ctrl-C reaches this process twice: from the terminal and through the parent.
+      if (performance.now() - askedAt > 1000) process.exit(1);
+      return;
+    }
+    askedAt = performance.now();
+    stop(reason).then(
+      () => process.exit(0),
+      (error: unknown) => {
+        console.error(error);
+        process.exit(1);
+      },
+    );
+  };
+  const claim = (): void => {
+    for (const signal of signals) {
+      process.removeAllListeners(signal);
+      process.on(signal, () => ask(signal));
+    }
+  };
+  claim();
+  process.on("disconnect", () => ask("parent gone"));
+  // Listening for the parent must not keep a finished script alive.
+  process.channel?.unref();
+  return claim;
+}
 
 /** **Runs the provider and prints its users and clients**, until a signal ends it. */
 export async function serveDevelopment(

@@ -1,6 +1,6 @@
 import { decodeJwt } from "jose";
 import type { Finding } from "../console/findings.ts";
-import type { Metadata } from "../tokens/provider-documents.ts";
+import type { Metadata } from "../tokens/explain-token.ts";
 import type { Registration } from "./check-requests.ts";
 import type { RelyingParty } from "./relying-party.ts";
 

@@ -1,6 +1,6 @@
 import { Failure } from "../console/failure.ts";
 import type { Finding } from "../console/findings.ts";
-import { fetchKeys, fetchProvider, type Metadata, readMetadata } from "../tokens/provider-documents.ts";
+import { fetchKeys, fetchProvider, type Metadata, readMetadata } from "../tokens/explain-token.ts";
 import type { RelyingParty } from "./relying-party.ts";
 
 /** The clock difference that the provider tolerates (RFC 7519 §4.1.4). */

@@ -1,7 +1,7 @@
 import { unreachable } from "../connection/authorize.ts";
 import type { Finding } from "../console/findings.ts";
 import { type ApiResponse, basicAuthorization, readResponse } from "../provider-api.ts";
-import type { Metadata } from "../tokens/provider-documents.ts";
+import type { Metadata } from "../tokens/explain-token.ts";
 import type { RelyingParty } from "./relying-party.ts";
 
 /**

@@ -3,11 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare, type V4WorkerOptions } from "miniflare";
 import { type BuiltWorker, esModules } from "../../src/builds.ts";
-import { callHelper } from "../../src/call-helper.ts";
-import { endRuntimesWithThisProcess } from "../../src/end-with-parent.ts";
 import { findFreePort } from "../../src/free-port.ts";
-import type { LogLine } from "../../src/log-line.ts";
 import { withRateLimiter } from "../../src/rate-limiter.ts";
+import { callHelper, endRuntimesWithThisProcess, type LogLine } from "../../src/runtime-process.ts";
 import type { Order } from "../instances/instances-worker.ts";
 
 export const slotCount = 128;

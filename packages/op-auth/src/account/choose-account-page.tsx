@@ -1,6 +1,6 @@
 import { identifyBrowser } from "@edge-op/pages/cookies";
 import { formToken, requireFormToken } from "@edge-op/pages/form-token";
-import { ownLocation } from "@edge-op/pages/language-endpoint";
+import { ownLocation } from "@edge-op/pages/language-switch";
 import { Layout } from "@edge-op/pages/layout";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { readForm } from "@edge-op/shared/http/read-form";

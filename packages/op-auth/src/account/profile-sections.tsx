@@ -1,4 +1,4 @@
-import { languageCookie } from "@edge-op/pages/language-endpoint";
+import { languageCookie } from "@edge-op/pages/language-switch";
 import { chooseLanguage, describeLanguage, findLanguage } from "@edge-op/pages/languages";
 import { withCookies } from "@edge-op/pages/respond-page";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";

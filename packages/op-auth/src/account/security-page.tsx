@@ -7,19 +7,101 @@ import { listIdentities } from "@edge-op/shared/users/identities";
 import { PasskeySignal, personSignal } from "../factors/passkey-parts.tsx";
 import { passkeyScript } from "../factors/passkey-script.ts";
 import { passkeyRegistrationOptions } from "../factors/register-passkey.ts";
-import { type PageRequest, personFrame } from "../pages/frame.ts";
+import { type AuthPageFrame, type PageRequest, personFrame } from "../pages/frame.ts";
 import type { AuthTranslator } from "../pages/messages.ts";
 import type { SignedInPerson } from "../session/signed-in-person.ts";
 import { AccountLayout } from "./account-layout.tsx";
 import { takeNotice } from "./account-notices.ts";
-import { Section } from "./account-parts.tsx";
+import { Item, List, RemoveLink, Section } from "./account-parts.tsx";
 import { mayAddConditionally, mayAddPasskey } from "./factor-level.ts";
-import { FactorsSection } from "./factors-section.tsx";
 import { IdentitiesSection } from "./identities.tsx";
-import { OnlyWayIn } from "./only-way-in.tsx";
 import { PasskeyFailures, PasskeysSection, type Registration } from "./passkeys-section.tsx";
 import { accountForms, asPerson } from "./require-person.ts";
 import { findRecoveryNote } from "./stop-recovery.tsx";
+
+interface WaysIn {
+  readonly hasPassword: boolean;
+  readonly passkeys: readonly Pick<Passkey, "credentialId">[];
+  readonly identities: readonly unknown[];
+  readonly factors: readonly Pick<ListedFactor, "kind" | "remaining">[];
+  /** The person can prove a mailbox, beside which recovery codes let them back in. */
+  readonly isMailable: boolean;
+}
+
+/** What is missing for a person who has one way in, and loses it: `undefined` if there is another. Pure. */
+export function onlyWayIn({ hasPassword, passkeys, identities, factors }: WaysIn): "passkey" | "provider" | undefined {
+  const hasCodes = factors.some(({ kind, remaining = 0 }) => kind === "recovery_codes" && remaining > 0);
+  if (hasPassword || hasCodes || passkeys.length + identities.length !== 1) return undefined;
+  return passkeys.length === 1 ? "passkey" : "provider";
+}
+
+/** **The note for a person who would be locked out by one loss**, with what helps. */
+export function OnlyWayIn({ frame, ways }: { readonly frame: AuthPageFrame; readonly ways: WaysIn }) {
+  const only = onlyWayIn(ways);
+  if (only === undefined) return null;
+  const { t } = frame;
+  const canUseCodes = only === "passkey" && ways.isMailable;
+  return (
+    <p class="note" id="only-way-in">
+      {t(only === "passkey" ? "factor.onlyOnePasskey" : "factor.onlyOneProvider")}{" "}
+      {canUseCodes ? (
+        <a href="/account/recovery-codes">{t("factor.makeCodes")}</a>
+      ) : (
+        <a href="#add-passkey">{t("factor.addAnotherPasskey")}</a>
+      )}
+    </p>
+  );
+}
+
+interface Props {
+  readonly t: AuthTranslator;
+  readonly date: (atMs: number) => string;
+  readonly created: (date: string) => string;
+  readonly lastUsed: (date: string) => string;
+  /** All of the person's. */
+  readonly factors: readonly ListedFactor[];
+}
+
+/** **Second factors on the account page**: apps and recovery codes. Passkeys have a part of their own. */
+export function FactorsSection({ t, date, created, lastUsed, factors }: Props) {
+  const listed = factors.filter(({ kind }) => kind !== "passkey");
+  const hasCodes = listed.some(({ kind }) => kind === "recovery_codes");
+  const add = (
+    <a class="button quiet slim" href="/account/apps" id="add-app">
+      {t("factor.addApp")}
+    </a>
+  );
+  return (
+    <Section id="factors" title={t("factor.factors")} text={t("factor.factorsText")} action={add}>
+      {listed.length === 0 && <p class="muted small">{t("factor.noFactors")}</p>}
+      <List>
+        {listed.map(({ id, kind, createdAtMs, lastUsedAtMs, remaining }) => {
+          const name = t(kind === "totp" ? "factor.app" : "factor.codes");
+          const details = [
+            remaining === undefined ? undefined : t("factor.remaining", { count: remaining }),
+            created(date(createdAtMs)),
+            lastUsedAtMs === undefined ? undefined : lastUsed(date(lastUsedAtMs)),
+          ];
+          return (
+            <li>
+              <Item title={name} details={details} />
+              <RemoveLink path="/account/factors/remove" name="factor_id" value={id} subject={name}>
+                {t("factor.remove")}
+              </RemoveLink>
+            </li>
+          );
+        })}
+      </List>
+      {factors.length > 0 && (
+        <p class="small">
+          <a href="/account/recovery-codes" id="make-codes">
+            {t(hasCodes ? "factor.renewCodes" : "factor.makeCodes")}
+          </a>
+        </p>
+      )}
+    </Section>
+  );
+}
 
 /** A passkey ceremony starts when the page is rendered and must end within this time. */
 const ceremonyMs = 10 * 60_000;

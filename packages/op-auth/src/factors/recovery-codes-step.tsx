@@ -2,21 +2,71 @@ import { Layout } from "@edge-op/pages/layout";
 import { displayName, Person } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
+import { passkeyMethods } from "@edge-op/protocol/oauth/authentication-context";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
+import { describeDevice } from "@edge-op/shared/http/asker";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { tellPerson } from "@edge-op/shared/mail/tell-person";
+import { listPasskeys } from "@edge-op/shared/users/credentials";
 import type { User } from "@edge-op/shared/users/user";
 import { verifiedAddress } from "@edge-op/shared/users/user-addresses";
 import { HiddenFields } from "../pages/form-parts.tsx";
+import type { AuthPageFrame } from "../pages/frame.ts";
 import { basisOf } from "../session/signed-in-person.ts";
 import { type Basis, writeAs } from "../session/write-as.ts";
+import { freshMs } from "../step/second-factor.ts";
 import type { Step, StepInput, StepPageRequest, StepRequest, StepResult, StepState } from "../step/step.ts";
 import { stepFrame } from "../step/step-request.ts";
 import { findCodesSet, saveRecoveryCodes } from "./factor-store.ts";
 import { passkeyScript } from "./passkey-script.ts";
 import { RecoveryCodeList, recoveryCodesScript } from "./recovery-code-list.tsx";
 import { makeRecoveryCodes, pageSecret, type RecoveryCodes } from "./recovery-codes.ts";
-import { addSecondPasskey, PasskeyFailure, secondPasskeyForm } from "./second-passkey.tsx";
+import { passkeyRegistrationOptions, registerPasskey } from "./register-passkey.ts";
+
+/** Another ceremony than that of a passkey that was created in the same flow. */
+function ceremonyOf({ flow }: Pick<StepRequest, "flow">): string {
+  return `${flow.fid} second`;
+}
+
+/** **The form that adds another passkey in a flow**, of a person who has one. Hidden without its script. Cost: 1 D1 call. */
+export async function secondPasskeyForm(at: StepPageRequest, user: User, { t }: AuthPageFrame) {
+  const { context, form } = at;
+  const registered = await listPasskeys(context.env.DB, user.sub);
+  const options = await passkeyRegistrationOptions(context, user, registered, ceremonyOf(at));
+  return (
+    <form method="post" action={form.action} data-passkey="create" data-options={options} hidden>
+      <HiddenFields fields={form.fields} />
+      <input type="hidden" name="credential" value="" />
+      <button type="submit" class="quiet" id="second-passkey">
+        {t("factor.secondPasskey")}
+      </button>
+    </form>
+  );
+}
+
+/** The note of a passkey that was not created, or not accepted. */
+export function PasskeyFailure({ frame, isRefused }: { readonly frame: AuthPageFrame; readonly isRefused: boolean }) {
+  const text = frame.t("factor.refusedPasskey");
+  return (
+    <p class="note bad" role="alert" data-passkey-failure hidden={!isRefused}>
+      {text}
+    </p>
+  );
+}
+
+/** **Adds the passkey, soon after a sign-in by passkey**, the level of the account. Cost: 1 D1 call, 1 object call, and tell-person.ts. */
+export async function addSecondPasskey(at: StepRequest, response: string): Promise<boolean> {
+  const { context, request } = at;
+  const person = await at.person();
+  const isFresh = person?.session.proofs.some(
+    ({ method, atMs }) => passkeyMethods.includes(method) && context.arrivedAtMs - atMs <= freshMs,
+  );
+  if (person === undefined || isFresh !== true) return false;
+  const device = describeDevice(request.headers.get("user-agent"));
+  const taken = (await listPasskeys(context.env.DB, person.user.sub)).map(({ name }) => name);
+  const name = taken.includes(device) ? `${device} (${taken.length + 1})` : device;
+  return registerPasskey(context, person.user, basisOf(person), { ceremonyId: ceremonyOf(at), response, name });
+}
 
 /**
  * **New recovery codes**, for a person who has just set up their first app, used a recovery code (NIST SP 800-63B-4 §4.2.1.1: a used code is

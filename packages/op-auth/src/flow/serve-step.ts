@@ -1,5 +1,5 @@
 import { formToken, requireFormToken } from "@edge-op/pages/form-token";
-import { languageCookie } from "@edge-op/pages/language-endpoint";
+import { languageCookie } from "@edge-op/pages/language-switch";
 import { findLanguage, type Language } from "@edge-op/pages/languages";
 import { redirect, withCookies } from "@edge-op/pages/respond-page";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";

@@ -1,7 +1,7 @@
 /** **Pages and mails with invented content**, to see a branding on them. They are the components that people see, and call no store. */
 
 import { personalDates } from "@edge-op/pages/describe-values";
-import { renderAccountMail } from "@edge-op/pages/mail/account-mails";
+import { renderAccountMail } from "@edge-op/pages/mail/codes";
 import { ErrorPage, MessagePage } from "@edge-op/pages/message-pages";
 import type { Settings } from "@edge-op/shared/config/settings";
 import type { User } from "@edge-op/shared/users/user";

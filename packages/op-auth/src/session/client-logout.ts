@@ -1,5 +1,5 @@
 import { readClientCertificate } from "@edge-op/protocol/mtls/client-certificate";
-import { usesCertificate } from "@edge-op/protocol/oauth/client-auth-methods";
+import { usesCertificate } from "@edge-op/protocol/oauth/registered-names";
 import { authenticateClient } from "@edge-op/shared/callers/authenticate-client";
 import { sessionIdOf } from "@edge-op/shared/clients/pairwise-subject";
 import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";

@@ -1,10 +1,9 @@
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import type { ShownEvent } from "@edge-op/shared/audit/list-events";
 import type { Paged } from "../api/resources.ts";
-import { bytesInPage, clip, countFitting } from "../serve/clip.ts";
 import { definePage } from "../serve/define-page.tsx";
 import type { ConsoleKey } from "../serve/messages.ts";
-import { Actions, type Fact, Facts, Head, List, Pager } from "../serve/parts.tsx";
+import { Actions, bytesInPage, clip, countFitting, type Fact, Facts, Head, List, Pager } from "../serve/parts.tsx";
 import type { ConsoleRoute, PageCall } from "../serve/route.ts";
 
 /** Members with words, in the order in which they are shown. Those of `detail` that have none keep the names of the API. */

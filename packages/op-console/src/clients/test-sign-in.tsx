@@ -1,9 +1,8 @@
 import { encodeBase64Url, randomBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import type { ClientResource } from "../api/resources.ts";
 import { recordPath } from "../records/record.ts";
-import { clip, countFitting } from "../serve/clip.ts";
 import { definePage } from "../serve/define-page.tsx";
-import { Actions, RecordHead } from "../serve/parts.tsx";
+import { Actions, clip, countFitting, RecordHead } from "../serve/parts.tsx";
 
 /** Bytes of links: each URI is in two, and a page has 50 kB. */
 const longestLinks = 30_000;

@@ -1,10 +1,10 @@
 import type { Paged } from "../api/resources.ts";
-import { clip } from "../serve/clip.ts";
 import { definePage } from "../serve/define-page.tsx";
 import type { ConsoleKey } from "../serve/messages.ts";
 import {
   type Action,
   Actions,
+  clip,
   Done,
   type Fact,
   Facts,

@@ -1,11 +1,10 @@
 import { redirect } from "@edge-op/pages/respond-page";
 import type { Child } from "hono/jsx";
 import { type AdminScope, type ApiRequest, type ApiResult, ChangeRefused } from "../api/admin-api.ts";
-import { bytesInPage, clip } from "./clip.ts";
 import { pageCall, respondView } from "./define-page.tsx";
 import { changedFields, type Field, Fields, malformedFields, readValues, type Values } from "./fields.tsx";
 import type { ConsoleKey } from "./messages.ts";
-import { Actions, Head, RecordHead } from "./parts.tsx";
+import { Actions, bytesInPage, clip, Head, RecordHead } from "./parts.tsx";
 import type { ConsoleRoute, PageCall, View } from "./route.ts";
 
 /** The record that is changed. */

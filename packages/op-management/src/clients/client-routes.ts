@@ -1,6 +1,6 @@
 import type { JsonObject } from "@edge-op/protocol/encoding/json-object";
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
-import { usesSecret } from "@edge-op/protocol/oauth/client-auth-methods";
+import { usesSecret } from "@edge-op/protocol/oauth/registered-names";
 import { findDocumentFaults, requireDocument, requireSector } from "@edge-op/shared/clients/checked-metadata";
 import type { ClientMetadata } from "@edge-op/shared/clients/client";
 import { clientErrorCode } from "@edge-op/shared/clients/client-rules";

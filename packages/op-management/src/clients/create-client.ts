@@ -1,6 +1,6 @@
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import type { JsonObject } from "@edge-op/protocol/encoding/json-object";
-import { usesSecret } from "@edge-op/protocol/oauth/client-auth-methods";
+import { usesSecret } from "@edge-op/protocol/oauth/registered-names";
 import { requireDocument, requireSector } from "@edge-op/shared/clients/checked-metadata";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 import { nowMs } from "@edge-op/shared/runtime/clock";

@@ -1,6 +1,6 @@
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
-import { usesSecret } from "@edge-op/protocol/oauth/client-auth-methods";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { usesSecret } from "@edge-op/protocol/oauth/registered-names";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import * as z from "zod";
 import { refuseOwn } from "../admin/actor.ts";

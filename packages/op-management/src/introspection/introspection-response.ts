@@ -1,8 +1,8 @@
 import type { AuthorizationDetails } from "@edge-op/protocol/oauth/authorization-details";
 import { type ConfirmationClaim, formatConfirmation } from "@edge-op/protocol/oauth/confirmation";
+import { type PresentationType, presentationType } from "@edge-op/protocol/oauth/registered-names";
 import { registeredSpelling } from "@edge-op/protocol/oauth/resource-indicator";
 import { formatScope } from "@edge-op/protocol/oauth/scope";
-import { type PresentationType, presentationType } from "@edge-op/protocol/oauth/token-types";
 import { type Client, listAllows } from "@edge-op/shared/clients/client";
 import { logDecided, type RequestContext } from "@edge-op/shared/http/request-context";
 import { formatTokenId } from "@edge-op/shared/storage/shard-address";

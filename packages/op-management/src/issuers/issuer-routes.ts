@@ -13,9 +13,8 @@ import { losesAny, requireOtherParty } from "../admin/actor.ts";
 import { defineRecordRoutes, type PatchCall } from "../admin/define-record-routes.ts";
 import type { AdminRoute } from "../admin/define-route.ts";
 import { patchStored } from "../admin/merge-patch.ts";
-import { requireAuthorityOverIssuer, requireIssuerDocument } from "./issuer-document.ts";
+import { issuers, requireAuthorityOverIssuer, requireIssuerDocument, type StoredIssuer } from "./issuer-document.ts";
 import { issuerCreateSchema, issuerSchema } from "./issuer-schema.ts";
-import { issuers, type StoredIssuer } from "./issuer-table.ts";
 import { testIssuerRoute } from "./test-issuer.ts";
 
 /**

@@ -6,8 +6,8 @@ import type { IssuerRule, TrustedIssuer } from "@edge-op/shared/issuers/trusted-
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import type * as z from "zod";
 import { type AdminCall, defineRoute } from "../admin/define-route.ts";
+import { issuers } from "./issuer-document.ts";
 import { issuerTestResultSchema, issuerTestSchema } from "./issuer-schema.ts";
-import { issuers } from "./issuer-table.ts";
 
 type TestCall = AdminCall<z.output<typeof issuerTestSchema>, undefined>;
 type TestResult = z.input<typeof issuerTestResultSchema>;

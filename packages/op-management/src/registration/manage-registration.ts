@@ -10,7 +10,7 @@
 
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { canonicalJson } from "@edge-op/protocol/oauth/authorization-details";
-import { usesSecret } from "@edge-op/protocol/oauth/client-auth-methods";
+import { usesSecret } from "@edge-op/protocol/oauth/registered-names";
 import { matchesClientSecret } from "@edge-op/shared/callers/client-secret";
 import { requireDocument, requireSector } from "@edge-op/shared/clients/checked-metadata";
 import { clientErrorCode } from "@edge-op/shared/clients/client-rules";

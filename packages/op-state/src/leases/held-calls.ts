@@ -1,5 +1,5 @@
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import { CurrentEnds } from "./current-ends.ts";
+import { CurrentEnds } from "./lease-holders.ts";
 
 interface HeldCall<Request, Response> {
   readonly request: Request;

@@ -1,5 +1,4 @@
-import type { AccountMail } from "@edge-op/pages/mail/account-mails";
-import type { CodeMailKind } from "@edge-op/pages/mail/codes";
+import type { AccountMail, CodeMailKind } from "@edge-op/pages/mail/codes";
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import { isNumber, isText, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";

@@ -1,4 +1,4 @@
-import type { AccountMail } from "@edge-op/pages/mail/account-mails";
+import type { AccountMail } from "@edge-op/pages/mail/codes";
 import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import {
   type AddressFailure,

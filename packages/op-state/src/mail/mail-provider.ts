@@ -1,4 +1,4 @@
-import type { RenderedMail } from "@edge-op/pages/mail/render-mail";
+import type { RenderedMail } from "@edge-op/pages/mail/mail-page";
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
 import type { Settings } from "@edge-op/shared/config/settings";
 import { callHook, type HooksBindings, plainValue, UnusableResult } from "@edge-op/shared/hooks/call-hook";

@@ -229,7 +229,7 @@ export class MailSender
     const { deletionGraceDays } = settings;
     const branding = brandingWith(readBranding(this.env), mail.branding);
     // With its texts it is as large as this class, and few starts of an isolate send a mail.
-    const { renderAccountMail } = await import("@edge-op/pages/mail/account-mails");
+    const { renderAccountMail } = await import("@edge-op/pages/mail/codes");
     const result = await sendMail(this.env, settings, {
       id: row.id,
       from: { email: settings.mailFrom ?? "", name: branding.name },

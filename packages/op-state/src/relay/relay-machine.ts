@@ -7,8 +7,7 @@ import type {
 } from "@edge-op/shared/leases/relay-rpc";
 import { type LeaseRequest, type LeaseResponse, noVersion } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { LeaseHolders, lackingUntilMs, type PendingChange } from "../leases/lease-holders.ts";
-import { LeaseLength } from "../leases/lease-length.ts";
-import { changesAfter, continueChanges, type RecentChanges } from "../leases/recent-changes.ts";
+import { changesAfter, continueChanges, LeaseLength, type RecentChanges } from "../leases/recent-changes.ts";
 import { SnapshotBudget, unpacedSnapshots } from "../leases/snapshot-budget.ts";
 import { bytesPerRow, UpstreamShard } from "./upstream-shard.ts";
 

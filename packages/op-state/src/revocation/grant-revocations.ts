@@ -9,8 +9,8 @@ import {
 } from "@edge-op/shared/grants/grant-revocation";
 import { confirmRevocation } from "@edge-op/shared/leases/confirm-revocation";
 import type { RevocationShard } from "@edge-op/shared/leases/revocation-shard-rpc";
-import { endFamily } from "@edge-op/shared/refresh/end-family";
 import type { RefreshTokenRotatorRpc } from "@edge-op/shared/refresh/refresh-family-rpc";
+import { endFamily } from "@edge-op/shared/refresh/sealed-family";
 import { log } from "@edge-op/shared/runtime/log";
 import { shardStub } from "@edge-op/shared/storage/call-object";
 import { objectName, type ShardAddress } from "@edge-op/shared/storage/shard-address";

@@ -9,8 +9,7 @@ import type { NamedChange } from "@edge-op/shared/storage/record-kinds";
 import type { Horizon } from "../leases/durable-horizon.ts";
 import { GivenLeases, type LeaseWait } from "../leases/given-leases.ts";
 import type { PendingChange } from "../leases/lease-holders.ts";
-import { LeaseLength } from "../leases/lease-length.ts";
-import { changesAfter, continueChanges, type RecentChanges } from "../leases/recent-changes.ts";
+import { changesAfter, continueChanges, LeaseLength, type RecentChanges } from "../leases/recent-changes.ts";
 import { SnapshotBudget, type SnapshotLimits, unpacedSnapshots } from "../leases/snapshot-budget.ts";
 import {
   type Additions,

@@ -2,7 +2,7 @@ import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { decodeClaims } from "@edge-op/protocol/jwt/decode-claims";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { type AuthenticationEvent, readAuthenticationClaims } from "@edge-op/protocol/oauth/login-context";
-import { tokenTypes } from "@edge-op/protocol/oauth/token-types";
+import { tokenTypes } from "@edge-op/protocol/oauth/registered-names";
 import { registeredScope } from "@edge-op/shared/clients/client";
 import { allowsScope } from "@edge-op/shared/clients/token-targets";
 import { issuerOf } from "@edge-op/shared/issuers/check-token";

@@ -1,8 +1,8 @@
 import { narrowDetails } from "@edge-op/protocol/oauth/authorization-details";
 import { OAuthError, shownValue } from "@edge-op/protocol/oauth/errors";
 import { authenticationEvent } from "@edge-op/protocol/oauth/login-context";
+import { type TokenType, tokenTypes } from "@edge-op/protocol/oauth/registered-names";
 import { intersectScope, parseScope } from "@edge-op/protocol/oauth/scope";
-import { type TokenType, tokenTypes } from "@edge-op/protocol/oauth/token-types";
 import { listAllows, type TokenExchangePolicy } from "@edge-op/shared/clients/client";
 import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import { requestedDetails, requireAdminScope } from "@edge-op/shared/clients/requested-access";

@@ -1,7 +1,7 @@
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
+import { presentationType, type TokenType } from "@edge-op/protocol/oauth/registered-names";
 import { formatScope } from "@edge-op/protocol/oauth/scope";
-import { presentationType, type TokenType } from "@edge-op/protocol/oauth/token-types";
 import type { GrantIdentity } from "@edge-op/shared/grants/grant";
 import { type FamilyAccessToken, replayMarginMs } from "@edge-op/shared/refresh/refresh-family-rpc";
 import type { Resource } from "@edge-op/shared/resources/resource";

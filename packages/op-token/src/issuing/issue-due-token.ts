@@ -1,7 +1,7 @@
 import { describeClockFault } from "@edge-op/protocol/encoding/seconds";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
-import type { TokenType } from "@edge-op/protocol/oauth/token-types";
+import type { TokenType } from "@edge-op/protocol/oauth/registered-names";
 import { spendAssertion } from "@edge-op/shared/callers/client-assertion";
 import type { Repeatable } from "@edge-op/shared/control/remembered-decisions";
 import { type GrantIdentity, newGrant } from "@edge-op/shared/grants/grant";

@@ -1,8 +1,8 @@
 import type { SigningAlgorithm } from "@edge-op/protocol/jwt/signing-algorithms";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { AccessTokenType } from "@edge-op/protocol/oauth/registered-names";
 import { registeredSpelling } from "@edge-op/protocol/oauth/resource-indicator";
 import { adminAudience } from "@edge-op/protocol/oauth/scope";
-import type { AccessTokenType } from "@edge-op/protocol/oauth/token-types";
 import { requireAllowedSignatures, signatureFor } from "@edge-op/shared/clients/security-profile";
 import type { Resource } from "@edge-op/shared/resources/resource";
 import type { TokenFormat } from "@edge-op/shared/tokens/access-token";

@@ -1,5 +1,10 @@
-import { type DistinguishedName, nameInCertificate } from "./distinguished-name.ts";
-import { type DerElement, readDer, readObjectIdentifier } from "./read-der.ts";
+import {
+  type DerElement,
+  type DistinguishedName,
+  nameInCertificate,
+  readDer,
+  readObjectIdentifier,
+} from "./distinguished-name.ts";
 
 /** The statements of a client certificate about its holder (RFC 8705 §2.1.2), and its validity. */
 export interface CertificateNames {

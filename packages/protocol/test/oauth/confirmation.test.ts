@@ -5,7 +5,7 @@ import {
   isConfirmedBy,
   readConfirmation,
 } from "../../src/oauth/confirmation.ts";
-import { presentationType } from "../../src/oauth/token-types.ts";
+import { presentationType } from "../../src/oauth/registered-names.ts";
 
 const jkt = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I";
 const x5t = "bwcK0esc3ACC3DB2Y5_lESsXE8o9ltc05O89jdN-dg2";

@@ -5,8 +5,8 @@ import {
 } from "@edge-op/protocol/mtls/certificate-names";
 import { readClientCertificate } from "@edge-op/protocol/mtls/client-certificate";
 import { isSameName, parseDistinguishedName } from "@edge-op/protocol/mtls/distinguished-name";
-import { usesCertificate, usesSecret } from "@edge-op/protocol/oauth/client-auth-methods";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { usesCertificate, usesSecret } from "@edge-op/protocol/oauth/registered-names";
 import type { Client, ClientMetadata } from "../clients/client.ts";
 import { findProfileFault } from "../clients/security-profile.ts";
 import type { Form } from "../http/read-form.ts";

@@ -1,7 +1,7 @@
 import { decodeBase64Text } from "@edge-op/protocol/encoding/bytes";
-import { type ClientAuthMethod, usesSecret } from "@edge-op/protocol/oauth/client-auth-methods";
 import { OAuthError, type OAuthErrorOptions } from "@edge-op/protocol/oauth/errors";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
+import { type ClientAuthMethod, usesSecret } from "@edge-op/protocol/oauth/registered-names";
 import { type Client, isPublicClient } from "../clients/client.ts";
 import type { Form } from "../http/read-form.ts";
 

@@ -7,9 +7,14 @@
  */
 
 import { isEncryptionKey } from "@edge-op/protocol/jwt/encryption-algorithms";
-import { isPublicMethod, usesKey } from "@edge-op/protocol/oauth/client-auth-methods";
 import type { FieldError, OAuthErrorCode } from "@edge-op/protocol/oauth/errors";
-import { describeGrantType, type GrantType, grantTypes } from "@edge-op/protocol/oauth/grant-types";
+import {
+  describeGrantType,
+  type GrantType,
+  grantTypes,
+  isPublicMethod,
+  usesKey,
+} from "@edge-op/protocol/oauth/registered-names";
 import { redirectUriFault } from "@edge-op/protocol/oauth/uris";
 import { refreshGraceLimits, type Settings } from "../config/settings.ts";
 import { refuseClientUrl } from "../http/client-url.ts";

@@ -10,8 +10,7 @@ import { signingAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
 import { canonicalAddress } from "@edge-op/protocol/mtls/certificate-names";
 import { parseDistinguishedName } from "@edge-op/protocol/mtls/distinguished-name";
 import { standardClaims } from "@edge-op/protocol/oauth/claims";
-import { clientAuthMethods } from "@edge-op/protocol/oauth/client-auth-methods";
-import { grantTypes, responseTypes } from "@edge-op/protocol/oauth/grant-types";
+import { clientAuthMethods, grantTypes, responseTypes } from "@edge-op/protocol/oauth/registered-names";
 import {
   isHttpsUriWithoutFragment,
   isUriWithoutFragment,

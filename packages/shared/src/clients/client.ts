@@ -1,5 +1,5 @@
 import { isText, listOf, objectOf, type Stored } from "@edge-op/protocol/encoding/stored-json";
-import { isPublicMethod } from "@edge-op/protocol/oauth/client-auth-methods";
+import { isPublicMethod } from "@edge-op/protocol/oauth/registered-names";
 import type * as z from "zod";
 import type { DocumentPolicy } from "../config/setting-values.ts";
 import type { RecordedCutOff } from "../cut-offs/cut-offs.ts";

@@ -9,8 +9,8 @@
 import type { JsonObject } from "@edge-op/protocol/encoding/json-object";
 import { contentEncryptionAlgorithms, keyManagementAlgorithms } from "@edge-op/protocol/jwt/encryption-algorithms";
 import { signingAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
-import { type ClientAuthMethod, usesCertificate, usesKey } from "@edge-op/protocol/oauth/client-auth-methods";
 import type { FieldError } from "@edge-op/protocol/oauth/errors";
+import { type ClientAuthMethod, usesCertificate, usesKey } from "@edge-op/protocol/oauth/registered-names";
 import * as z from "zod";
 import { securityProfiles } from "../config/setting-values.ts";
 import { plainText } from "../http/plain-text.ts";

@@ -10,7 +10,6 @@ import type { StorageBindings } from "../storage/read-through.ts";
 import { objectName, type ShardAddress } from "../storage/shard-address.ts";
 import type { ShardMap } from "../storage/shard-map.ts";
 import { SharedCall } from "../storage/shared-call.ts";
-import { endFamily } from "./end-family.ts";
 import {
   boundKey,
   type FamilySnapshot,
@@ -28,7 +27,7 @@ import {
   type UncheckedResources,
 } from "./refresh-family-rpc.ts";
 import { formatSignedRefreshToken, type RefreshToken, sealSubject } from "./refresh-token.ts";
-import { initialSnapshot, sealFamily } from "./sealed-family.ts";
+import { endFamily, initialSnapshot, sealFamily } from "./sealed-family.ts";
 
 export interface RefreshFamilyBindings extends StorageBindings, MasterKeyBindings {
   readonly REFRESH_TOKEN_ROTATOR: DurableObjectNamespace<RefreshTokenRotatorRpc>;

@@ -1,7 +1,7 @@
 import { signingAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
 import { rbacScopes, scopeClaims } from "@edge-op/protocol/oauth/claims";
+import { accessTokenTypes } from "@edge-op/protocol/oauth/registered-names";
 import { isAdminScope } from "@edge-op/protocol/oauth/scope";
-import { accessTokenTypes } from "@edge-op/protocol/oauth/token-types";
 import * as z from "zod";
 import { scopeValue, textsByLanguage, visibleText } from "../http/plain-text.ts";
 

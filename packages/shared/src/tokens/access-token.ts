@@ -14,9 +14,9 @@ import type { SigningAlgorithm } from "@edge-op/protocol/jwt/signing-algorithms"
 import type { AuthorizationDetails } from "@edge-op/protocol/oauth/authorization-details";
 import { formatConfirmation, readConfirmation } from "@edge-op/protocol/oauth/confirmation";
 import { authenticationClaims, readAuthenticationClaims } from "@edge-op/protocol/oauth/login-context";
+import { type AccessTokenType, accessTokenTypes } from "@edge-op/protocol/oauth/registered-names";
 import { unreservedClaims } from "@edge-op/protocol/oauth/reserved-claims";
 import { formatScope } from "@edge-op/protocol/oauth/scope";
-import { type AccessTokenType, accessTokenTypes } from "@edge-op/protocol/oauth/token-types";
 import type { RequestContext } from "../http/request-context.ts";
 import type { KeyBindings, KeyRing } from "../keys/key-ring.ts";
 import type { RevocationSubject } from "../leases/revocation-subject.ts";
