@@ -19,7 +19,7 @@ const secretNames = ["OP_MASTER_KEY", "OP_MASTER_KEY_PREVIOUS", "OP_PAIRWISE_KEY
 
 /**
  * **`npm run deploy -- secrets`**: sets the secrets that the environment variables contain on every Worker that has secrets, and ends when each
- * Worker and object reports exactly these. It is one step of a replacement of the master key (ADR 10); the next step relies on reported facts.
+ * Worker and object reports exactly these. It is one step of a replacement of the master key (ADR 6); the next step relies on reported facts.
  * `OP_MASTER_KEY_PREVIOUS=` (empty) deletes it.
  */
 export async function replaceSecrets(session: Session): Promise<void> {

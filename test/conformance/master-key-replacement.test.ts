@@ -1,5 +1,5 @@
 /**
- * **Replacing the master key of a running deployment** (ADR 10), following docs/operating/rotate-keys.md: people stay signed in, tokens stay valid,
+ * **Replacing the master key of a running deployment** (ADR 6), following docs/operating/rotate-keys.md: people stay signed in, tokens stay valid,
  * clients keep their secrets. The provider has its own state, whose secrets are edited.
  */
 

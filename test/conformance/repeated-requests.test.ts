@@ -6,7 +6,7 @@ import { accessToken, api, claimsOf, grantTypes, otherApi, type TestClient } fro
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 /**
- * ADR 30: an isolate remembers its decision for a request and reuses it for equal requests. Each test sends a request three times, so that the
+ * ADR 27: an isolate remembers its decision for a request and reuses it for equal requests. Each test sends a request three times, so that the
  * isolate has a decision, and then a request that must be decided differently.
  */
 async function thrice<T>(send: () => Promise<T>): Promise<T> {
@@ -45,7 +45,7 @@ async function userRequests(metadata: Readonly<Record<string, unknown>> = {}) {
 const granted = [[200, "ok"], [200, true], 200];
 const refused = [[400, "invalid_request"], [200, false], 401];
 
-describe("ADR 30: requests that equal earlier ones", () => {
+describe("ADR 27: requests that equal earlier ones", () => {
   test("concurrent requests get equal tokens with distinct jti", async () => {
     const { exchanger, token, form } = await userRequests();
     const client = await fixtures.client();

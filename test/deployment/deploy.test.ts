@@ -265,7 +265,7 @@ describe("upgrades and drift", () => {
     expect(changes(calls)).toEqual([]);
   });
 
-  test("ADR 10: a step of a replacement ends when every Worker and object reports the keys", async () => {
+  test("ADR 6: a step of a replacement ends when every Worker and object reports the keys", async () => {
     const wrong = await operator.deploy(["secrets"], { OP_MASTER_KEY: otherKey("B") });
     expect([wrong.code, changes(wrong.calls)]).toEqual([2, []]);
     const keys = {

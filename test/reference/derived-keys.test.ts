@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { readRepositoryFile } from "../../scripts/reference/repository-files.ts";
 
-/** ADR 10: the page of the replacement says of every derived key what becomes of what it has made, so that a new one cannot be forgotten. */
+/** ADR 6: the page of the replacement says of every derived key what becomes of what it has made, so that a new one cannot be forgotten. */
 const page = readRepositoryFile("docs/operating/rotate-keys.md");
 
 function rows(): Map<string, string> {
@@ -15,7 +15,7 @@ function rows(): Map<string, string> {
   );
 }
 
-test("ADR 10: every derived key has its row", () => {
+test("ADR 6: every derived key has its row", () => {
   const source = readRepositoryFile("packages/shared/src/secrets/master-key.ts");
   const [, union = ""] = /^type Purpose =([^;]+);/m.exec(source)!;
   const purposes = [...union.matchAll(/"([\w-]+)"/g)].map(([, name]) => name);
@@ -23,7 +23,7 @@ test("ADR 10: every derived key has its row", () => {
   expect([...rows().keys()].toSorted()).toEqual(purposes.toSorted());
 });
 
-test("ADR 10: exactly what stays sealed in D1 is sealed again", () => {
+test("ADR 6: exactly what stays sealed in D1 is sealed again", () => {
   const source = readRepositoryFile("packages/op-state/src/sweeps/seal-secrets-again.ts");
   const sealed = [...source.matchAll(/purpose: "([\w-]+)"/g)].map(([, name]) => name);
   const named = [...rows()]

@@ -71,7 +71,7 @@ it("when the call returns, a published change is on every live shard, leases inc
   expect(await count("intent")).toBe(0);
 });
 
-it("ADR 1: the first alarm announces the changes of the set-up, also after an eviction", async () => {
+it("ADR 12: the first alarm announces the changes of the set-up, also after an eviction", async () => {
   await commitChange("admin");
   await plane().wakeAudit();
   await endInstance();

@@ -119,7 +119,7 @@ it("§4: private keys are stored wrapped, unwrap under the master key, but not u
   );
 });
 
-describe("ADR 10: while the master key is replaced", () => {
+describe("ADR 6: while the master key is replaced", () => {
   const after = { OP_MASTER_KEY: "BBECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8" };
   const replaced = { ...after, OP_MASTER_KEY_PREVIOUS: bindings.OP_MASTER_KEY };
 

@@ -36,7 +36,7 @@ const tables = [
   },
 ] as const;
 
-it("ADR 10: every table that names the key of its secrets is sealed again", async () => {
+it("ADR 6: every table that names the key of its secrets is sealed again", async () => {
   const { results } = await DB.prepare(
     "SELECT name FROM sqlite_master WHERE type = 'table' AND instr(sql, 'sealed_by') > 0 ORDER BY name",
   ).all<{ name: string }>();
@@ -67,7 +67,7 @@ describe.each(tables)("the secrets in $name", ({ name, purpose, bound, key, inse
       .bind(id)
       .first<{ secret: string; sealed_by: string }>();
 
-  it("ADR 10: after the replacement they open without the previous key; one that does not open is marked", async () => {
+  it("ADR 6: after the replacement they open without the previous key; one that does not open is marked", async () => {
     expect(await openSealed(afterwards, purpose, (await stored("app"))!.secret, bound)).toBeUndefined();
     expect((await countSealedBefore(replaced))[name]).toBe(2);
     expect(await sealSecretsAgain(replaced)).toBe(true);

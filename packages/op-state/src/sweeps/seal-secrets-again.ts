@@ -35,7 +35,7 @@ export const sealedTables: readonly SealedTable[] = [
 
 /**
  * **Seals the hashes of client secrets, and the secrets of authenticator apps and upstream providers again** after the master key was replaced, so
- * that the previous key can be deleted (ADR 10). A row that does not open is marked, and left as it is. Returns whether no row of the previous key is
+ * that the previous key can be deleted (ADR 6). A row that does not open is marked, and left as it is. Returns whether no row of the previous key is
  * left. Cost: 0 without a previous key; otherwise 2 D1 calls, which read the tables, and 1 for each 200 rows.
  */
 export async function sealSecretsAgain(env: SealingEnv): Promise<boolean> {

@@ -222,7 +222,7 @@ describe("a change of keys", () => {
     await expect(request(sign((await isolate(cv)).ring), away)).rejects.toThrow(UnavailableError);
   });
 
-  it("ADR 1: … nor after the row of the change has been deleted from the log", async () => {
+  it("ADR 12: … nor after the row of the change has been deleted from the log", async () => {
     await request(sign((await isolate()).ring));
     await recordChange("keys", "*");
     const cv = await recordChange("client", "app");

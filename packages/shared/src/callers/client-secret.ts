@@ -18,7 +18,7 @@ import { openSealed, sealText } from "../secrets/seal.ts";
 /**
  * **Client secrets**: 256 random bits, stored as their SHA-256, sealed under a derived key (AES-256-GCM) for the client and the secret's row. A slow
  * hash protects weak secrets; these are not weak, and the seal keeps a stolen table useless. Unlike a MAC, a seal can be made again with another
- * master key (ADR 10).
+ * master key (ADR 6).
  */
 export function generateClientSecret(): string {
   return randomBase64Url(32);
@@ -126,7 +126,7 @@ interface Known {
 }
 
 /**
- * **The clients that have authenticated by `client_secret_basic`**, by the text of the header (ADR 30): the same header authenticates the same client
+ * **The clients that have authenticated by `client_secret_basic`**, by the text of the header (ADR 27): the same header authenticates the same client
  * until one of its secrets expires or a change names the client. Rate limits count each request. Cost: 0.
  */
 export class KnownCredentials {

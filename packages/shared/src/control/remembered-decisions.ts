@@ -21,7 +21,7 @@ export interface Deciding<Input extends object, Decision> {
 }
 
 /**
- * **The decisions of an endpoint, reused for requests that equal an earlier one byte for byte** in `Authorization` and body (ADR 30), while all
+ * **The decisions of an endpoint, reused for requests that equal an earlier one byte for byte** in `Authorization` and body (ADR 27), while all
  * records that the decision has read are current (read-set.ts), unless a hook took part in it. Only granted requests are remembered, and only by
  * endpoints that decide anew, for each request, everything that depends on more than records and the request: revocation, rate limits, the clock,
  * random values. A decision is plain data, because its size is estimated. It contains no objects of a request, because they must not outlive the

@@ -1,5 +1,5 @@
 /**
- * **Keys derived from `OP_MASTER_KEY`** (32 bytes, base64url) by HKDF-SHA-256, with one label each. During a replacement of the master key (ADR 10) a
+ * **Keys derived from `OP_MASTER_KEY`** (32 bytes, base64url) by HKDF-SHA-256, with one label each. During a replacement of the master key (ADR 6) a
  * second secret is tried if the current one does not match. New values are always created with the current secret, so only values older than the
  * replacement need the second attempt.
  *

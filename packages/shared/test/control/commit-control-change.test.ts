@@ -80,7 +80,7 @@ it("an earlier confirmation of this request does not count after its change", as
   expect(context.progress.controlConfirmed).toBe(false);
 });
 
-it("ADR 1: ControlPlane receives whether D1 lists sessions that end with the change", async () => {
+it("ADR 12: ControlPlane receives whether D1 lists sessions that end with the change", async () => {
   const told: unknown[] = [];
   const publish: ControlPlaneRpc["publish"] = async (_, cutOff) => {
     told.push(cutOff?.listsSessions);

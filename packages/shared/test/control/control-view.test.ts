@@ -55,7 +55,7 @@ async function warmIsolate(): Promise<Isolate> {
   return isolate;
 }
 
-it("ADR 1: a change invalidates only the records that it names", async () => {
+it("ADR 12: a change invalidates only the records that it names", async () => {
   await register("app", "other");
   const isolate = await warmIsolate();
   await isolate.observe(await disable("app"));
@@ -63,7 +63,7 @@ it("ADR 1: a change invalidates only the records that it names", async () => {
   expect(await isolate.find("other")).toEqual({ status: "active", d1: 0 });
 });
 
-it("ADR 1: an isolate that lags behind deleted rows discards every copy, so no changed record counts as active", async () => {
+it("ADR 12: an isolate that lags behind deleted rows discards every copy, so no changed record counts as active", async () => {
   await register("app", "other");
   const isolate = await warmIsolate();
   await disable("app");
@@ -75,7 +75,7 @@ it("ADR 1: an isolate that lags behind deleted rows discards every copy, so no c
   expect(await isolate.find("other")).toEqual({ status: "active", d1: 1 });
 });
 
-it("ADR 1: … and uses no copy in KV that is older than the gap", async () => {
+it("ADR 12: … and uses no copy in KV that is older than the gap", async () => {
   await register("app", "other");
   const isolate = await warmIsolate();
   const stale = (await CACHE.get("client:app"))!;
@@ -87,7 +87,7 @@ it("ADR 1: … and uses no copy in KV that is older than the gap", async () => {
   expect(await isolate.find("app")).toEqual({ status: "disabled", d1: 1 });
 });
 
-it("ADR 1: deleting rows that an isolate has already read costs it nothing", async () => {
+it("ADR 12: deleting rows that an isolate has already read costs it nothing", async () => {
   await register("app", "other");
   const isolate = await warmIsolate();
   const cv = await disable("app");

@@ -9,7 +9,7 @@ import { type RequestContext, withMembers } from "../../src/http/request-context
 import type { NamedChange } from "../../src/storage/record-kinds.ts";
 import { withinRequest } from "../fixtures/request-fixtures.ts";
 
-/** The rules of ADR 30 for reusing a decision. test/conformance/repeated-requests.test.ts tests the endpoints that use them. */
+/** The rules of ADR 27 for reusing a decision. test/conformance/repeated-requests.test.ts tests the endpoints that use them. */
 const path = "/introspect";
 const startMs = 1_800_000_000_000;
 const never = Number.POSITIVE_INFINITY;

@@ -72,7 +72,7 @@ it("the same version has the same text", async () => {
   expect(await formatSignedRefreshToken(env, token)).toBe("rt.g1.wnam.3.c2VhbGVk.7.CCu6T6be0ycM-FfdHJigVg");
 });
 
-it("ADR 10: a family sealed before the secret was replaced is read while that secret is kept, and unknown afterwards", async () => {
+it("ADR 6: a family sealed before the secret was replaced is read while that secret is kept, and unknown afterwards", async () => {
   const token = {
     grant: { grantId: "g", address: { generation: 1, region: "wnam", shard: 0 } },
     sub: "alice",

@@ -53,7 +53,7 @@ const uses = {
   },
 };
 
-describe.each(Object.entries(uses))("ADR 10: %s", (_, { make, reads }) => {
+describe.each(Object.entries(uses))("ADR 6: %s", (_, { make, reads }) => {
   it("is created only with the current secret", async () => {
     for (const env of [before, prepared]) expect(await reads(before, await make(env))).toBe(true);
     for (const env of [replaced, after]) expect(await reads(after, await make(env))).toBe(true);
@@ -82,7 +82,7 @@ describe.each(Object.entries(uses))("ADR 10: %s", (_, { make, reads }) => {
   });
 });
 
-it("ADR 10: an expired secret does not become valid through the previous key", async () => {
+it("ADR 6: an expired secret does not become valid through the previous key", async () => {
   const { secret: sealed } = await sealClientSecret(before, "secret", place);
   const expiring = clientOf({ sealed, expiresAtMs: 1_000 });
   expect(await matchesClientSecret(replaced, "secret", expiring, 999)).toBe(true);
@@ -90,7 +90,7 @@ it("ADR 10: an expired secret does not become valid through the previous key", a
   expect(await matchesClientSecret(replaced, "other", clientOf({ sealed }), 0)).toBe(false);
 });
 
-it("ADR 10: private keys are rewrapped, under the same kid, with the current secret", async () => {
+it("ADR 6: private keys are rewrapped, under the same kid, with the current secret", async () => {
   const wrapped = await wrapPrivateKey(before, "kid", "ES256", signing.privateKey);
   const rewrapped = await rewrapPrivateKey(replaced, "kid", "ES256", wrapped);
   expect(await unwrapPrivateKey(after, "kid", "ES256", rewrapped!)).toMatchObject({ type: "private" });
@@ -100,7 +100,7 @@ it("ADR 10: private keys are rewrapped, under the same kid, with the current sec
   expect(await rewrapPrivateKey(after, "kid", "ES256", wrapped)).toBeUndefined();
 });
 
-it("ADR 10: pairwise subjects stay the same with a separate secret, which is used for nothing else", async () => {
+it("ADR 6: pairwise subjects stay the same with a separate secret, which is used for nothing else", async () => {
   const subject = await macText(before, "pairwise-mac", "text");
   const kept = { ...replaced, OP_PAIRWISE_KEY: older };
   expect(await macText(kept, "pairwise-mac", "text")).toBe(subject);
