@@ -1,8 +1,8 @@
 /**
- * **The products of docs/clients.md, the MCP clients of docs/operating/protect-an-mcp-server.md and the servers of
- * docs/operating/protect-an-api.md and the bridge of docs/operating/saml.md, one after another**: `npm run products` runs all, `npm run products -- streamlit` those whose names contain it.
- * Each is installed from its registry, set up with the settings of the page, and shows sign-in, refresh and sign-out (MCP: revocation; a server: what
- * it accepts and refuses) at a provider.
+ * **The products of docs/clients.md, the MCP clients of docs/operating/protect-an-mcp-server.md, the servers of docs/operating/protect-an-api.md and
+ * the bridge of docs/operating/saml.md, one after another**: `npm run products` runs all, `npm run products -- streamlit` those whose names contain
+ * it. Each is installed from its registry, set up with the settings of the page, and shows sign-in, refresh and sign-out (MCP: revocation; a server:
+ * what it accepts and refuses; a bridge: what is forged) at a provider.
  */
 
 import { apiProducts } from "./apis/api-products.ts";

@@ -13,7 +13,8 @@ beforeAll(async () => {
   const passes = `test("passes", () => { console.log("expected"); process.stderr.write("Error: expected\\n"); });`;
   const fails = `test("refuses", () => { console.log("seen"); process.stderr.write("Error: seen\\n"); expect(1).toBe(2); });`;
   writeFileSync(join(folder, "a.test.ts"), `${passes}\n${passes}`);
-  writeFileSync(join(folder, "b.test.ts"), `${fails}\ntest("also passes", () => {});`);
+  // The largest file runs first. What the other one writes late would be shown as its output.
+  writeFileSync(join(folder, "b.test.ts"), `${fails}\ntest("also passes", () => {});\n${"// large\n".repeat(500)}`);
   const reporter = `--reporter=${join(repositoryRoot, "scripts/file-reporter.ts")}`;
   const words = ["run", "--root", folder, "--globals", "--no-file-parallelism", "--silent=passed-only", reporter];
   const { output } = await runCommand("vitest", words);

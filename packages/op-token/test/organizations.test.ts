@@ -118,7 +118,8 @@ describe("O1, O2, O4: what the tokens of a grant say, however they are derived",
     "O2: a membership that is suspended gives": () => ofMembership((found) => found && { ...found, status: "active" }),
     "O2: whoever is no member is one": () =>
       ofMembership(
-        (found, orgId) => found ?? { orgId, name: "", status: "active", roles: [], permissions: [], cutOffs: [] },
+        (found, orgId) =>
+          found ?? { orgId, name: "", status: "active", roles: [], permissions: [], requiresMfa: false, cutOffs: [] },
       ),
     "O4: the membership of another organisation": () =>
       around(UserDirectory, "findMembership", (_, original, context, __, sub) => original(context, "beta", sub)),

@@ -135,8 +135,8 @@ export async function redeem(
 }
 
 /**
- * The claims that an ID token omits: claims of scopes are at UserInfo (OIDC Core §5.4), whose `sub` must be the same (§5.3.2). `isWhole`: the ID token
- * has everything. Other kinds than `oidc` state in the ID token whose the address is.
+ * The claims that an ID token omits: claims of scopes are at UserInfo (OIDC Core §5.4), whose `sub` must be the same (§5.3.2). `isWhole`: the ID
+ * token has everything. Other kinds than `oidc` state in the ID token whose the address is.
  */
 async function readUserInfo(
   library: Library,
