@@ -1,6 +1,6 @@
 /**
  * **The products of docs/clients.md, the MCP clients of docs/operating/protect-an-mcp-server.md and the servers of
- * docs/operating/protect-an-api.md, one after another**: `npm run products` runs all, `npm run products -- streamlit` those whose names contain it.
+ * docs/operating/protect-an-api.md and the bridge of docs/operating/saml.md, one after another**: `npm run products` runs all, `npm run products -- streamlit` those whose names contain it.
  * Each is installed from its registry, set up with the settings of the page, and shows sign-in, refresh and sign-out (MCP: revocation; a server: what
  * it accepts and refuses) at a provider.
  */
@@ -8,12 +8,16 @@
 import { apiProducts } from "./apis/api-products.ts";
 import { mcpProducts } from "./mcp/mcp-products.ts";
 import { products } from "./products.ts";
+import { samlProducts } from "./saml/saml-products.ts";
 import { Stage } from "./stage.ts";
 
 const wanted = process.argv.slice(2).map((word) => word.toLowerCase());
 const isWanted = ({ name }: { readonly name: string }) =>
   wanted.length === 0 || wanted.some((word) => name.toLowerCase().includes(word));
-const [chosen, others] = [products.filter(isWanted), [...mcpProducts, ...apiProducts].filter(isWanted)];
+const [chosen, others] = [
+  products.filter(isWanted),
+  [...mcpProducts, ...apiProducts, ...samlProducts].filter(isWanted),
+];
 let failed = 0;
 
 async function run(name: string, show: () => Promise<object>): Promise<void> {

@@ -188,6 +188,42 @@ describe("a response that is not genuine opens no session and creates nobody", (
   });
 });
 
+describe("required_claims", () => {
+  const required = { "/requested/tenant": "acme", "/https:~1~1idp.example~1plan": "gold" };
+  const fulfilled = { requested: { tenant: "acme" }, "https://idp.example/plan": "gold" };
+
+  it.each<[string, Record<string, unknown>, boolean]>([
+    ["all of them", fulfilled, true],
+    ["another tenant of the same issuer", { ...fulfilled, requested: { tenant: "other" } }, false],
+    ["none", {}, false],
+    ["an object where a text is required", { ...fulfilled, requested: { tenant: ["acme"] } }, false],
+    ["a text where an object is required", { ...fulfilled, requested: "tenant" }, false],
+  ])("an ID token with %s", async (_, claims, isSignedIn) => {
+    await seedUpstream({ document: { required_claims: required } });
+    const upstream = new StandInUpstream({ claims }).install();
+    const response = await signInUpstream(browser, await browser.pageOf(), upstream);
+    expect(browser.cookies.has("__Host-op-session")).toBe(isSignedIn);
+    expect(await countRows("user_identities")).toBe(isSignedIn ? 1 : 0);
+    if (!isSignedIn) expect(await problemAfter(response)).toContain("Example IdP");
+  });
+
+  it.each<[string, Record<string, unknown>, Record<string, unknown>, boolean]>([
+    ["alone has them", {}, { tenant: "acme" }, true],
+    ["contradicts the ID token", { tenant: "other" }, { tenant: "acme" }, false],
+    ["has another one", {}, { tenant: "other" }, false],
+    ["is of another person", {}, { tenant: "acme", sub: "their-2" }, false],
+  ])("UserInfo that %s", async (_, claims, userInfo, isSignedIn) => {
+    await seedUpstream({ document: { required_claims: { "/tenant": "acme" } } });
+    const upstream = new StandInUpstream({
+      claims,
+      metadata: { userinfo_endpoint: `${upstreamIssuer}/userinfo` },
+      responses: { "/userinfo": () => Response.json({ sub: "their-1", ...userInfo }) },
+    }).install();
+    await signInUpstream(browser, await browser.pageOf(), upstream);
+    expect(browser.cookies.has("__Host-op-session")).toBe(isSignedIn);
+  });
+});
+
 describe("the transaction", () => {
   let upstream: StandInUpstream;
   beforeEach(async () => {

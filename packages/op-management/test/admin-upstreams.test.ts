@@ -124,6 +124,7 @@ describe("/admin/upstreams", () => {
     ["scopes without openid", { scopes: ["email"] }, "scopes"],
     ["roles as a claim", { claims: { roles: "groups" } }, "claims.roles"],
     ["an address as a mapped claim", { claims: { email: "upn" } }, "claims.email"],
+    ["a required claim that is no JSON Pointer", { required_claims: { tenant: "acme" } }, "required_claims.tenant"],
     ["another level than mfa and phr", { acr_map: { x: "gold" } }, "acr_map.x"],
     ["a domain that is none", { domains: ["corp@example"] }, "domains[0]"],
     ["sign_up by domains without one", { sign_up: "domains" }, "domains"],

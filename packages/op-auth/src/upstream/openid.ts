@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, parseJsonObject } from "@edge-op/protocol/encoding/json-object";
+import { isJsonObject, type JsonObject, parseJsonObject, valueAt } from "@edge-op/protocol/encoding/json-object";
 import { foreignClockSkewSeconds, toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { decodeJwt } from "@edge-op/protocol/jwt/decode-claims";
 import { isLoopback } from "@edge-op/shared/http/client-url";
@@ -119,27 +119,33 @@ export async function redeem(
   const nowSeconds = toSeconds(at.context.arrivedAtMs);
   if (claims.iat > nowSeconds + foreignClockSkewSeconds) throw new Error("the ID token is of the future");
   const { iss, sub, acr, auth_time, email, sid, iat } = claims;
+  const required = Object.entries(upstream.document.required_claims ?? {});
+  const isWhole = email !== undefined && required.every(([pointer]) => valueAt({ ...claims }, pointer) !== undefined);
   const [userInfo] = await Promise.all([
-    readUserInfo(library, config, upstream, { accessToken: tokens.access_token, sub, email }),
+    readUserInfo(library, config, upstream, { accessToken: tokens.access_token, sub, isWhole }),
     requireSignature(at, config, tokens.id_token),
   ]);
   if (admits?.(upstream.document, { ...claims }) === false) throw new Error("the person belongs to another directory");
+  const wrong = required.find(
+    ([pointer, value]) => (valueAt({ ...claims }, pointer) ?? valueAt(userInfo, pointer)) !== value,
+  );
+  if (wrong !== undefined) throw new Error(`${wrong[0]} is not what required_claims states`);
   const signed = { iss, sub, acr, auth_time, sid, iat };
   return toPerson(upstream, { ...namesOf(parameters.get("user")), ...claims, ...userInfo, ...signed });
 }
 
 /**
- * The claims that an ID token omits: claims of scopes are at UserInfo (OIDC Core §5.4), whose `sub` must be the same (§5.3.2). Other kinds than
- * `oidc` state in the ID token whose the address is.
+ * The claims that an ID token omits: claims of scopes are at UserInfo (OIDC Core §5.4), whose `sub` must be the same (§5.3.2). `isWhole`: the ID token
+ * has everything. Other kinds than `oidc` state in the ID token whose the address is.
  */
 async function readUserInfo(
   library: Library,
   config: Configuration,
   { document }: Upstream,
-  { accessToken, sub, email }: { readonly accessToken: string; readonly sub: string; readonly email: unknown },
+  { accessToken, sub, isWhole }: { readonly accessToken: string; readonly sub: string; readonly isWhole: boolean },
 ): Promise<JsonObject> {
   const isThere = config.serverMetadata().userinfo_endpoint !== undefined;
-  if (document.kind !== "oidc" || email !== undefined || !isThere) return {};
+  if (document.kind !== "oidc" || isWhole || !isThere) return {};
   const found = await library.fetchUserInfo(config, accessToken, sub).catch((error: unknown) => {
     throw causeOf(library, error);
   });

@@ -113,6 +113,10 @@ const upstreams: RecordSpec<Upstream> = {
     { name: "claims", label: "upstream.claims", kind: "pairs" },
     { name: "acr_map", label: "upstream.acr", kind: "pairs", of: ["oidc", "microsoft"] },
     {
+      ...{ name: "required_claims", label: "upstream.requiredClaims", kind: "pairs", withoutText: "absent" },
+      of: ["oidc", "google", "microsoft", "apple"],
+    },
+    {
       ...{ name: "trusted_domains", label: "upstream.trusted", help: "upstream.trustedHelp", kind: "lines" },
       of: ["oidc", "microsoft"],
     },

@@ -15,6 +15,15 @@ export function parseJsonObject(text: string): JsonObject | undefined {
   }
 }
 
+/** **The value at a JSON Pointer**; `undefined` where there is none (RFC 6901 §4). A pointer leads through objects alone. */
+export function valueAt(document: JsonObject, pointer: string): unknown {
+  const names = pointer.split("/").slice(1);
+  return names.reduce<unknown>((value, part) => {
+    const name = part.replaceAll("~1", "/").replaceAll("~0", "~");
+    return isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  }, document);
+}
+
 /** **The names of a table**, typed and in the order of its rows: for tables that are keyed by a protocol value. */
 export function namesOf<Table extends object>(table: Table): readonly (keyof Table & string)[] {
   return Object.keys(table) as (keyof Table & string)[];

@@ -53,6 +53,18 @@ export const upstreamDocumentSchema = z.strictObject({
     .describe(
       "For claims of new people, the claims of the upstream provider that contain them; others have the same name.",
     ),
+  required_claims: z
+    .record(
+      z
+        .string()
+        .max(128)
+        .regex(/^(\/([^/~]|~[01])+)+$/, "must be a JSON Pointer, such as /tenant"),
+      z.string().min(1).max(255),
+    )
+    .exactOptional()
+    .describe(
+      "What the ID token must contain, or UserInfo if the ID token lacks it, by JSON Pointer (RFC 6901): a sign-in with another value is refused. It tells the companies of one issuer apart, such as those of a bridge for SAML. Not for `github`.",
+    ),
   acr_map: z
     .record(z.string().min(1).max(255), z.enum(["mfa", "phr"]))
     .default({})
