@@ -56,6 +56,21 @@ describe("a client that requires an organisation", () => {
     expect(await resultOf(await browser.authorize({ ...asked, prompt: "none", organization: "acme" }))).toBe("acme");
   });
 
+  it("what it requires of its members is asked, whether it was chosen on the page or without one", async () => {
+    await join("alice", "acme");
+    await DB.prepare("UPDATE organizations SET document = json_set(document, '$.require_mfa', json('true'))").run();
+    expect(stepOf(locationOf(await signIn()))).toBe("enrol");
+    const usual = fixtures.browser();
+    expect(stepOf(locationOf(await usual.signIn(await usual.pageOf())))).toBe("consent");
+    expect(await resultOf(await usual.authorize({ ...asked, prompt: "none" }))).toBe("login_required");
+    expect(stepOf(await usual.pageOf(asked))).toBe("enrol");
+    await join("alice", "beta");
+    const page = await usual.pageOf(asked);
+    expect(stepOf(page)).toBe("organization");
+    expect(stepOf(locationOf(await usual.submit(page, { organization: "acme" })))).toBe("enrol");
+    expect(await resultOf(await usual.submit(await usual.pageOf(asked), { organization: "beta" }))).toBe("beta");
+  });
+
   it("without a membership in force there is no code, and no page", async () => {
     await join("alice", "acme", "beta");
     await DB.prepare("UPDATE memberships SET status = 'suspended' WHERE org_id = 'acme'").run();
