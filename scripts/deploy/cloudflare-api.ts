@@ -46,9 +46,18 @@ const mostPages = 50;
 export class CloudflareApi {
   readonly #base: string;
   readonly #token: string;
+  /** Of buckets: those of a jurisdiction are seen only by calls that name it. */
+  readonly #jurisdiction: string | undefined;
 
-  constructor(token: string, base = process.env["CLOUDFLARE_API_BASE_URL"] ?? "https://api.cloudflare.com/client/v4") {
+  constructor(
+    token: string,
+    {
+      base = process.env["CLOUDFLARE_API_BASE_URL"] ?? "https://api.cloudflare.com/client/v4",
+      jurisdiction = "none",
+    } = {},
+  ) {
     this.#token = token;
+    this.#jurisdiction = jurisdiction === "none" ? undefined : jurisdiction;
     this.#base = base.replace(/\/$/, "");
   }
 
@@ -106,6 +115,11 @@ export class CloudflareApi {
     }
   }
 
+  /** The same without a jurisdiction. */
+  outside(): CloudflareApi {
+    return new CloudflareApi(this.#token, { base: this.#base });
+  }
+
   async send<T>(method: "POST" | "PUT" | "DELETE", path: string, body?: unknown): Promise<T> {
     return (await this.#call<T>(method, path, body)).result;
   }
@@ -129,7 +143,12 @@ export class CloudflareApi {
   #fetch(method: string, path: string, body: unknown): Promise<Response> {
     const init: RequestInit = {
       method,
-      headers: { Authorization: `Bearer ${this.#token}`, "Content-Type": "application/json" },
+      headers: {
+        ...{ Authorization: `Bearer ${this.#token}`, "Content-Type": "application/json" },
+        ...(this.#jurisdiction !== undefined && path.includes("/r2/")
+          ? { "cf-r2-jurisdiction": this.#jurisdiction }
+          : {}),
+      },
       signal: AbortSignal.timeout(callMs),
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     };

@@ -46,10 +46,11 @@ export async function destroyEnvironment(session: Session, confirmed: string | u
 /** An exported audit log is evidence: its owner must delete it at Cloudflare, which deletes no bucket with content. */
 function remaining({ environment, inventory, names }: Session): string[] {
   const host = inventory.address.certificateHost?.hostname;
+  const place = environment.jurisdiction === "none" ? "" : ` --jurisdiction ${environment.jurisdiction}`;
   return [
     ...names.buckets
       .filter((name) => inventory.buckets.has(name))
-      .map((name) => `R2 ${name}: empty it, then npx wrangler r2 bucket delete ${name}`),
+      .map((name) => `R2 ${name}: empty it, then npx wrangler r2 bucket delete ${name}${place}`),
     ...(host === undefined ? [] : [`${host} in SSL/TLS › Client Certificates › Hosts of its zone: remove it there`]),
     ...(host === undefined || environment.clientAuthority === undefined
       ? []

@@ -22,8 +22,19 @@ export function findConflicts(
   return [
     ...takenNames(environment, names, inventory),
     ...changedChoices(environment, inventory),
+    ...bucketsElsewhere(environment, names, inventory),
     ...wrongSecrets(environment, inventory, secrets),
   ];
+}
+
+/** A bucket of an earlier release, or of a hand: its segments and backups would be missing in a new one of the same name. */
+function bucketsElsewhere({ jurisdiction }: Environment, names: StoreNames, inventory: Inventory): string[] {
+  return names.buckets
+    .filter((name) => inventory.bucketsOutside.has(name) && !inventory.buckets.has(name))
+    .map(
+      (name) =>
+        `The bucket "${name}" is outside of the jurisdiction ${jurisdiction}. Create it there (npx wrangler r2 bucket create ${name} --jurisdiction ${jurisdiction}), copy its objects, and run this again`,
+    );
 }
 
 /** Existing resources of others, and how to agree to taking them over. */

@@ -20,6 +20,8 @@ export interface Inventory {
   readonly databases: ReadonlyMap<string, string>;
   readonly namespaces: ReadonlyMap<string, string>;
   readonly buckets: ReadonlySet<string>;
+  /** Buckets outside of the environment's jurisdiction, if it has one. */
+  readonly bucketsOutside: ReadonlySet<string>;
   readonly queues: ReadonlyMap<string, QueueFacts>;
   readonly address: AddressFacts;
   /** The rows of the table `deployment`, without the lock; `undefined` if the database or the table does not exist. */
@@ -65,14 +67,19 @@ export async function readInventory(
   address: AddressFacts,
 ): Promise<Inventory> {
   const base = `/accounts/${account}`;
-  const [scripts, databases, namespaces, queues, buckets] = await Promise.all([
+  const listBuckets = async (from: CloudflareApi, isNeeded: boolean): Promise<ReadonlySet<string>> => {
+    if (!isNeeded) return new Set();
+    const { buckets } = await from.get<{ buckets: { name: string }[] }>(`${base}/r2/buckets?per_page=1000`);
+    return new Set(buckets.map(({ name }) => name));
+  };
+  const hasBuckets = names.buckets.length > 0;
+  const [scripts, databases, namespaces, queues, buckets, bucketsOutside] = await Promise.all([
     api.get<Named[]>(`${base}/workers/scripts`),
     api.list<{ uuid: string; name: string }>(`${base}/d1/database`),
     api.list<{ id: string; title: string }>(`${base}/storage/kv/namespaces`),
     api.list<{ queue_id: string; queue_name: string }>(`${base}/queues`),
-    names.buckets.length === 0
-      ? { buckets: [] }
-      : api.get<{ buckets: { name: string }[] }>(`${base}/r2/buckets?per_page=1000`),
+    listBuckets(api, hasBuckets),
+    listBuckets(api.outside(), hasBuckets && environment.jurisdiction !== "none"),
   ]);
   const scriptIds = new Set(scripts.map(({ id }) => id));
   const ownersOf = (names: readonly WorkerName[]) =>
@@ -97,7 +104,8 @@ export async function readInventory(
     otherShape: others.filter(({ owner }) => owner === environment.name).map(({ name }) => name),
     databases: databaseIds,
     namespaces: new Map(namespaces.map(({ id, title }) => [title, id])),
-    buckets: new Set(buckets.buckets.map(({ name }) => name)),
+    buckets,
+    bucketsOutside,
     queues: new Map(
       await Promise.all(
         ours.map(

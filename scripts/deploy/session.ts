@@ -55,7 +55,7 @@ export async function openSession(
 async function readSession(environment: Environment, directory: string, options: SessionOptions): Promise<Session> {
   const masterKey = await findMasterKey(directory);
   const token = await findToken();
-  const api = new CloudflareApi(token);
+  const api = new CloudflareApi(token, { jurisdiction: environment.jurisdiction });
   const account = await chooseAccount(api, options.account ?? environment.account);
   const own = environment.account !== undefined && (await chooseAccount(api, environment.account));
   if (own !== false && own !== account) {

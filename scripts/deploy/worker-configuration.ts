@@ -110,10 +110,11 @@ export function storeNames(environment: Environment): StoreNames {
 }
 
 /** A bucket is optional, because R2 must be enabled in the account; it is bound if `resources` names it. */
-function bucketsOf(file: RawConfig, { resources }: Environment) {
+function bucketsOf(file: RawConfig, { resources, jurisdiction }: Environment) {
+  const place = jurisdiction === "none" ? {} : { jurisdiction };
   return (file.r2_buckets ?? []).flatMap(({ binding }) => {
     const name = resources[binding];
-    return name === undefined ? [] : [{ binding, bucket_name: name }];
+    return name === undefined ? [] : [{ binding, bucket_name: name, ...place }];
   });
 }
 

@@ -66,7 +66,7 @@ describe("the authority and the zone's list of hosts", () => {
   const associations = () => Object.fromEntries(local.zones[0]!.certificateHosts);
   const enable = (own: string | undefined) => {
     const { id } = local.zones[0]!;
-    const api = new CloudflareApi(local.token, local.apiUrl);
+    const api = new CloudflareApi(local.token, { base: local.apiUrl });
     return enableCertificates({ api, account: local.account.id, zone: id, host, authority: own, name: "op-clients" });
   };
 

@@ -11,7 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 import { LocalCloudflare } from "./local-cloudflare/local-cloudflare.ts";
-import { Operator } from "./operator.ts";
+import { changes, Operator } from "./operator.ts";
 
 const text = ["backup.md", "rollback.md"].map((page) =>
   readFileSync(join(repositoryRoot, "docs/operating", page), "utf8"),
@@ -19,7 +19,9 @@ const text = ["backup.md", "rollback.md"].map((page) =>
 const blockOf = (mark: string) => new RegExp(`<!-- ${mark} -->\\n\`\`\`sh\\n([\\s\\S]*?)\`\`\``).exec(text.join())![1]!;
 
 describe.each(["compact", "separate"] as const)("%s", (shape) => {
-  const files = { "production.json": { issuer: "https://op.example.com", shape, resources: { BACKUP: "op-backup" } } };
+  const settings = shape === "separate" ? { JURISDICTION: "eu", REGION: "weur" } : {};
+  const resources = { BACKUP: "op-backup" };
+  const files = { "production.json": { issuer: "https://op.example.com", shape, settings, resources } };
   let local: LocalCloudflare;
   let first: Operator;
   let elsewhere: Operator;
@@ -72,6 +74,17 @@ describe.each(["compact", "separate"] as const)("%s", (shape) => {
     }
     throw new Error("no backup after 30 s");
   }
+
+  test("the bucket is in the jurisdiction; one of its name outside of it is not used, and nothing is changed", async () => {
+    const { buckets } = local.account;
+    expect(buckets.get("op-backup")).toBe(shape === "separate" ? "eu" : "none");
+    if (shape === "compact") return;
+    buckets.set("op-backup", "none");
+    const { code, output, calls } = await first.deploy([]);
+    buckets.set("op-backup", "eu");
+    expect([code, changes(calls)]).toEqual([2, []]);
+    expect(output).toContain('The bucket "op-backup" is outside of the jurisdiction eu. Create it there');
+  });
 
   test("a backup is listed, and restored over the database: what was changed since is held", async () => {
     expect((await admin("POST", "/users", { sub: "alice", username: "alice" })).status).toBe(201);

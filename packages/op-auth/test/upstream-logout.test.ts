@@ -21,6 +21,7 @@ import {
 } from "./fixtures/auth-fixtures.ts";
 import { interrupted } from "./fixtures/interrupted-calls.ts";
 import {
+  connectIdentity,
   logoutEvent,
   pressUpstream,
   StandInUpstream,
@@ -35,15 +36,9 @@ const now = () => Math.floor(Date.now() / 1000);
 
 let upstream: StandInUpstream;
 
-async function connect(sub: string, subject = "their-1", upstreamId = "idp") {
-  await authEnv.DB.prepare("INSERT INTO user_identities VALUES (?1, ?2, ?3, ?4, 'label', 0, NULL)")
-    .bind(upstreamId, upstreamIssuer, subject, sub)
-    .run();
-}
-
 beforeEach(async () => {
   await seedUpstream({ document: { backchannel_logout: true } });
-  await connect("alice");
+  await connectIdentity("alice");
   upstream = new StandInUpstream().install();
 });
 
@@ -211,8 +206,8 @@ describe("whom it concerns", () => {
 
   it("G1: no session by a password, of another person, or of another provider with the same issuer", async () => {
     await seedUpstream({ upstreamId: "twin", document: { backchannel_logout: true } });
-    await connect("alice", "their-1", "twin");
-    await connect("bob", "their-2");
+    await connectIdentity("alice", { subject: "their-1", upstreamId: "twin" });
+    await connectIdentity("bob", { subject: "their-2" });
     const others = [
       (await signIn({ sid: "s1" }, undefined, "twin")).own,
       (await signIn({ sid: "s2", sub: "their-2" })).own,
@@ -247,7 +242,7 @@ describe("whom it concerns", () => {
   });
 
   it("a sid and a sub that contradict each other are refused, and nothing ends", async () => {
-    await connect("bob", "their-2");
+    await connectIdentity("bob", { subject: "their-2" });
     const bob = await signIn({ sid: "s2", sub: "their-2" });
     const alice = await signIn({});
     expect(await logOut({ sid: "s2" })).toBe(400);

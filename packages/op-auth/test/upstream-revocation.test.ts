@@ -22,6 +22,7 @@ import {
 import { interrupted } from "./fixtures/interrupted-calls.ts";
 import { seedAddress } from "./fixtures/mailed-codes.ts";
 import {
+  connectIdentity,
   pressUpstream,
   StandInUpstream,
   seedUpstream,
@@ -40,15 +41,9 @@ type Json = Readonly<Record<string, unknown>>;
 
 let upstream: StandInUpstream;
 
-async function connect(sub: string, subject = "their-1", upstreamId = "idp") {
-  await authEnv.DB.prepare("INSERT INTO user_identities VALUES (?1, ?2, ?3, ?4, 'label', 0, NULL)")
-    .bind(upstreamId, upstreamIssuer, subject, sub)
-    .run();
-}
-
 beforeEach(async () => {
   await seedUpstream({ document: { global_token_revocation: true } });
-  await connect("alice");
+  await connectIdentity("alice");
   upstream = new StandInUpstream().install();
 });
 
@@ -134,7 +129,7 @@ describe("a bearer token that is not valid is 401, and nothing ends", () => {
     expect((await send(await upstream.revocationToken(endpoint), known, undefined, to)).status).toBe(401);
     expect((await send(await upstream.revocationToken(aud), known, undefined, to)).status).toBe(401);
     // Identities are those of a record: here this subject is nobody, though the person has another one.
-    await connect("alice", "their-9", "twin");
+    await connectIdentity("alice", { subject: "their-9", upstreamId: "twin" });
     expect((await send(await upstream.revocationToken(aud, { sub: "there" }), known, undefined, to)).status).toBe(404);
     expect(await isSignedIn(own)).toBe(true);
   });
@@ -193,7 +188,7 @@ describe("a body that names nobody in a known format is 400, and nobody is found
 
 describe("G1: whom it reaches", () => {
   it("every session and grant of the person, also by a password, and nobody else's", async () => {
-    await connect("bob", "their-2");
+    await connectIdentity("bob", { subject: "their-2" });
     const password = fixtures.browser();
     const mine = [await signIn(), { own: password, code: (await password.signInWhole()).get("code")! }];
     const offline = sentToClient(await password.authorize({ scope: "openid offline_access" }))["code"];
@@ -220,7 +215,7 @@ describe("G1: whom it reaches", () => {
   it.each(Object.entries(foreign))("404 without more for %s", async (_, sub_id) => {
     await seedAddress("alice", "ceo@other.example");
     await seedUpstream({ upstreamId: "twin" });
-    await connect("bob", "their-2", "twin");
+    await connectIdentity("bob", { subject: "their-2", upstreamId: "twin" });
     await seedAddress("bob", "bob@example.com");
     await seedAddress("alice", "alice.old@example.com", Date.now() + 3_600_000);
     const { own } = await signIn();
@@ -290,7 +285,7 @@ describe("G3: a message counts once, for one person", () => {
   });
 
   it("6: a token for one person does not end another one, nor somebody unknown", async () => {
-    await connect("bob", "their-2");
+    await connectIdentity("bob", { subject: "their-2" });
     const bob = await signIn(undefined, "idp", "their-2");
     const token = await upstream.revocationToken(endpoint);
     expect((await send(token)).status).toBe(204);

@@ -13,6 +13,7 @@ import {
 } from "./fixtures/auth-fixtures.ts";
 import {
   type Behaviour,
+  connectIdentity,
   pressUpstream,
   StandInUpstream,
   seedUpstream,
@@ -21,12 +22,6 @@ import {
 } from "./fixtures/stand-in-upstream.ts";
 
 const { fixtures, browser } = useDeployment({ skip_consent: true });
-
-async function connect(sub: string, { subject = "their-1", upstreamId = "idp", issuer = upstreamIssuer } = {}) {
-  await authEnv.DB.prepare("INSERT INTO user_identities VALUES (?1, ?2, ?3, ?4, 'label', 0, NULL)")
-    .bind(upstreamId, issuer, subject, sub)
-    .run();
-}
 
 /** As the admin API does: in force everywhere when it returns. */
 async function changeUpstreams(statement: string): Promise<void> {
@@ -76,7 +71,7 @@ describe("the sign-in page", () => {
 describe("a known identity", () => {
   beforeEach(async () => {
     await seedUpstream();
-    await connect("alice");
+    await connectIdentity("alice");
   });
 
   it("signs in by issuer and subject, whatever its address is", async () => {
@@ -229,7 +224,7 @@ describe("the transaction", () => {
   beforeEach(async () => {
     await seedUpstream();
     await seedUpstream({ upstreamId: "other" });
-    await connect("alice");
+    await connectIdentity("alice");
     upstream = new StandInUpstream().install();
   });
 
@@ -355,7 +350,7 @@ describe("who gets an account", () => {
 
     it("its acr, auth_time and iss count for nothing, because they are not signed", async () => {
       await seedUpstream({ document: { acr_map: { gold: "phr" } } });
-      await connect("alice");
+      await connectIdentity("alice");
       userInfo = { acr: "gold", auth_time: Math.floor(Date.now() / 1000), iss: "https://other.example.net" };
       const page = await browser.pageOf({ prompt: "login" });
       expect(await problemAfter(await signInUpstream(browser, page, upstream))).toContain("did not confirm");
@@ -430,7 +425,7 @@ describe("who gets an account", () => {
     ],
   ])("%s", async (_, document, claims, isAllowed) => {
     await seedUpstream({ document: { ...document, link_only: document["link_only"] ?? false } });
-    await connect("bob", { subject: "someone-else" });
+    await connectIdentity("bob", { subject: "someone-else" });
     const upstream = new StandInUpstream({ claims }).install();
     // A provider that is not offered is posted all the same.
     const response = await signInUpstream(browser, await browser.pageOf(), upstream);
@@ -464,7 +459,7 @@ describe("who gets an account", () => {
 describe("what a sign-in amounts to", () => {
   const tokenOf = async (claims: Record<string, unknown>, document = {}, parameters = {}) => {
     await seedUpstream({ document });
-    await connect("alice");
+    await connectIdentity("alice");
     const upstream = new StandInUpstream({ claims }).install();
     return signInUpstream(browser, await browser.pageOf(parameters), upstream);
   };
@@ -494,7 +489,7 @@ describe("what a sign-in amounts to", () => {
     "a preference asks once for what %j may reach: %s, and names it to the provider as %s",
     async (document, acr, there) => {
       await seedUpstream({ document });
-      await connect("alice");
+      await connectIdentity("alice");
       await browser.signIn(await browser.pageOf());
       const preferring = { acr_values: acr };
       const upstream = new StandInUpstream({ claims: { acr: "bronze" } }).install();
@@ -520,7 +515,7 @@ describe("what a sign-in amounts to", () => {
 
   it("OIDC Core §3.1.2.1: prompt=login is forwarded, and needs an auth_time of after the request", async () => {
     await seedUpstream();
-    await connect("alice");
+    await connectIdentity("alice");
     const now = Math.floor(Date.now() / 1000);
     const upstream = new StandInUpstream({ claims: { auth_time: now - 3600 } }).install();
     const page = await browser.pageOf({ prompt: "login" });
@@ -538,7 +533,7 @@ describe("what a sign-in amounts to", () => {
 
 it("no logout token of a provider is accepted unless its record says so", async () => {
   await seedUpstream();
-  await connect("alice");
+  await connectIdentity("alice");
   const upstream = new StandInUpstream().install();
   expect(sentToClient(await signInUpstream(browser, await browser.pageOf(), upstream))["code"]).toBeDefined();
   const event = "http://schemas.openid.net/event/backchannel-logout";

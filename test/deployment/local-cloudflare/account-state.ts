@@ -8,8 +8,8 @@ export interface AccountState {
   readonly namespaces: Map<string, { readonly id: string; readonly title: string }>;
   readonly queues: Map<string, Queue>;
   readonly domains: Map<string, Domain>;
-  /** Names of R2 buckets. */
-  readonly buckets: Set<string>;
+  /** R2 buckets by name, each with its jurisdiction. */
+  readonly buckets: Map<string, string>;
   readonly mtlsCertificates: { readonly id: string; readonly ca: boolean; readonly certificates: string }[];
 }
 

@@ -7,6 +7,8 @@ export interface ApiRequest {
   /** Below `/client/v4`. */
   readonly path: string;
   readonly search: URLSearchParams;
+  /** Of buckets; without the header those outside of all jurisdictions. */
+  readonly jurisdiction: string;
   /** Parsed: JSON, a form, or text. */
   readonly body: unknown;
 }

@@ -116,7 +116,9 @@ export class LocalCloudflare {
     const method = incoming.method ?? "GET";
     const body = await readBody(incoming);
     await this.beforeCall({ method, path, body: summary(body) });
-    const { status, content } = await this.#respond({ method, path, search: url.searchParams, body }, incoming);
+    const jurisdiction = String(incoming.headers["cf-r2-jurisdiction"] ?? "none");
+    const request = { method, path, search: url.searchParams, jurisdiction, body };
+    const { status, content } = await this.#respond(request, incoming);
     const call = { method, path, search: url.search, body: summary(body), status };
     this.calls.push(call);
     if (await this.beforeResponse(call)) {
@@ -199,7 +201,7 @@ function newAccount(name: string, number: number): AccountState {
     namespaces: new Map(),
     queues: new Map(),
     domains: new Map(),
-    buckets: new Set(),
+    buckets: new Map(),
     mtlsCertificates: [],
   };
 }

@@ -103,21 +103,32 @@ const namespaceRoutes = [
   }),
 ];
 
+function bucketOf(
+  local: LocalCloudflare,
+  { jurisdiction }: ApiRequest,
+  { account: id, bucket = "" }: Readonly<Record<string, string>>,
+): string {
+  if (accountOf(local, id).buckets.get(bucket) === jurisdiction) return bucket;
+  throw new ApiFault(404, 10006, "no such bucket");
+}
+
 const bucketRoutes = [
-  route("GET", `${account}/r2/buckets`, (local, _request, parts) => ({
-    buckets: [...accountOf(local, parts.account).buckets].map((name) => ({ name })),
+  route("GET", `${account}/r2/buckets`, (local, { jurisdiction }, parts) => ({
+    buckets: [...accountOf(local, parts.account).buckets]
+      .filter(([, place]) => place === jurisdiction)
+      .map(([name]) => ({ name })),
   })),
   route("POST", `${account}/r2/buckets`, (local, request, parts) => {
     const name = String(objectBody(request)["name"]);
-    accountOf(local, parts.account).buckets.add(name);
+    accountOf(local, parts.account).buckets.set(name, request.jurisdiction);
     local.workers.change();
     return { name };
   }),
-  route("GET", `${account}/r2/buckets/{bucket}`, (local, _request, parts) => {
-    if (!accountOf(local, parts.account).buckets.has(parts.bucket!)) throw new ApiFault(404, 10006, "no such bucket");
-    return { name: parts.bucket };
-  }),
-  route("GET", `${account}/r2/buckets/{bucket}/objects`, async (local, { search }, parts) => {
+  route("GET", `${account}/r2/buckets/{bucket}`, (local, request, parts) => ({
+    name: bucketOf(local, request, parts),
+  })),
+  route("GET", `${account}/r2/buckets/{bucket}/objects`, async (local, request, parts) => {
+    const { search } = request;
     const [prefix, delimiter] = [search.get("prefix") ?? "", search.get("delimiter") ?? ""];
     const bucket = await local.workers.bucket(parts.bucket!);
     const { objects, delimitedPrefixes } = await bucket.list({ prefix, delimiter });

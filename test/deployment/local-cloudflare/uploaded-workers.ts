@@ -92,17 +92,20 @@ function storesWorker(accounts: readonly AccountState[]): V4WorkerOptions {
     compatibilityDate: "2026-10-20",
     d1Databases: Object.fromEntries(ids.map((id) => [id, id])),
     kvNamespaces: Object.fromEntries(namespaces.map((id) => [id, id])),
-    r2Buckets: Object.fromEntries(accounts.flatMap(({ buckets }) => [...buckets]).map((name) => [name, name])),
+    r2Buckets: Object.fromEntries(accounts.flatMap(({ buckets }) => [...buckets.keys()]).map((name) => [name, name])),
   };
 }
 
 /** Omits a Worker with a binding to a missing resource, which the platform would refuse to run too. */
 function accountWorkers(account: AccountState): V4WorkerOptions[] {
+  const isBucketThere = ({ type, bucket_name: name, jurisdiction = "none" }: Binding) =>
+    type !== "r2_bucket" || account.buckets.get(String(name)) === jurisdiction;
   return [...account.scripts.values()].flatMap((script) => {
     const version = runningVersion(script);
     if (version === undefined || version.modules.length === 0) return [];
     const needed = version.bindings.flatMap((binding) => scriptOf(binding) ?? []);
-    return needed.every((name) => account.scripts.has(name)) ? [describeWorker(account, script, version)] : [];
+    const isComplete = needed.every((name) => account.scripts.has(name)) && version.bindings.every(isBucketThere);
+    return isComplete ? [describeWorker(account, script, version)] : [];
   });
 }
 

@@ -17,6 +17,7 @@ const ofTokens = [
     "sealed_sub",
     "claims_userinfo",
     "org_id",
+    "organizations",
   ],
   ...["scp", "exi", "at_use_nbr", "ace_profile", "cnonce", "crit", "entitlements"],
   ...["_claim_names", "_claim_sources", "verified_claims", "vc", "vp"],
