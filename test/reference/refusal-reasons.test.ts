@@ -2,13 +2,12 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
+import remedies from "../../packages/protocol/data/refusal-remedies.json" with { type: "json" };
 import { explainReason } from "../../packages/protocol/src/oauth/explain-reason.ts";
 import { refusalReasons } from "../../packages/protocol/src/oauth/refusal-reasons.ts";
 
 /** The reasons are keys of one record, so they are distinct; the types refuse an unknown reason. */
-const tables = ["refusal-reasons.ts", "refusal-remedies.ts", "proof-faults.ts"].map(
-  (name) => `packages/protocol/src/oauth/${name}`,
-);
+const tables = ["refusal-reasons.ts", "proof-faults.ts"].map((name) => `packages/protocol/src/oauth/${name}`);
 
 const sources = readdirSync(join(repositoryRoot, "packages")).flatMap((name) =>
   readdirSync(join(repositoryRoot, "packages", name, "src"), { recursive: true, encoding: "utf8" })
@@ -41,12 +40,13 @@ test("every reason has an explanation, a remedy that is a sentence for whoever c
     expect(remedy, reason).not.toBe(explanation);
     expect(existsSync(join(repositoryRoot, documentation)), documentation).toBe(true);
   }
+  expect(Object.keys(remedies).filter((reason) => !(reason in refusalReasons))).toEqual([]);
   expect(explainReason("reason-of-another-release").remedy).toMatch(/\.$/);
 });
 
 test("of the Workers, only those that show remedies contain them", () => {
   const importing = sources.filter((path) =>
-    readFileSync(join(repositoryRoot, path), "utf8").match(/\/(refusal-remedies|explain-reason)"/),
+    readFileSync(join(repositoryRoot, path), "utf8").match(/\/explain-reason"/),
   );
   expect(new Set(importing.map((path) => path.split("/")[1]))).toEqual(new Set(["edge-op", "op-management"]));
 });

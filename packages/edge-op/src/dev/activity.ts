@@ -1,5 +1,5 @@
+import { explainReason } from "@edge-op/protocol/oauth/explain-reason";
 import { isRefusalReason, refusalReasons } from "@edge-op/protocol/oauth/refusal-reasons";
-import { refusalRemedies } from "@edge-op/protocol/oauth/refusal-remedies";
 import type { LogLine } from "../runtime-process.ts";
 
 /** A request, from its log line. */
@@ -116,6 +116,6 @@ function describeRefusal(fields: Fields): SeenRefusal {
     client: textOf(fields["clientId"] ?? fields["claimedClientId"]),
     cause,
     detail: detail === cause ? "" : detail,
-    mend: known === undefined ? "" : refusalRemedies[known],
+    mend: known === undefined ? "" : explainReason(known).remedy,
   };
 }

@@ -1,5 +1,8 @@
+import remedies from "../../data/refusal-remedies.json" with { type: "json" };
 import { isRefusalReason, type RefusalReason, refusalReasons } from "./refusal-reasons.ts";
-import { refusalRemedies } from "./refusal-remedies.ts";
+
+/** What to do about a refusal, for operators and developers of clients. Of the Workers only op-management contains it. */
+const refusalRemedies: Readonly<Record<RefusalReason, string>> = remedies;
 
 /** The page of the documentation about a reason, by the beginning of its code. */
 const pages: Readonly<Record<string, string>> = {
