@@ -3,6 +3,13 @@ import { join } from "node:path";
 import { repositoryRoot } from "../../packages/edge-op/src/workers.ts";
 import { createAuditConsumer } from "../../packages/op-management/src/audit/audit-consumer.ts";
 import { ControlPlane } from "../../packages/op-state/src/control/control-plane.ts";
+// What an alarm imports on first use: simulated time does not wait for a file.
+import "../../packages/op-state/src/audit/audit-archive.ts";
+import "../../packages/op-state/src/audit/audit-retention.ts";
+import "../../packages/op-state/src/sweeps/seal-secrets-again.ts";
+import "../../packages/op-state/src/sweeps/sweep-clients.ts";
+import "../../packages/op-state/src/sweeps/sweep-database.ts";
+import "../../packages/op-state/src/sweeps/sweep-leaving-users.ts";
 import { KeyManager } from "../../packages/op-state/src/keys/key-manager.ts";
 import { RefreshTokenRotator } from "../../packages/op-state/src/refresh/refresh-token-rotator.ts";
 import { RevocationRelay } from "../../packages/op-state/src/relay/revocation-relay.ts";
