@@ -56,6 +56,12 @@ attributes:
     type: string
     title: Desk
     claim: { name: desk, scope: "notes:read", tokens: [userinfo], clients: [notes] }
+organization-roles:
+  billing: [invoices:read]
+organizations:
+  acme: { name: Acme, require_mfa: true }
+branding:
+  current: { brand_color: "#8a1253", texts: { sign_in_intro: { en: Hello } } }
 `;
 
 interface Shown {
@@ -93,6 +99,9 @@ test("apply creates everything in an order that works, with secrets; a second ap
     "create issuers.ci",
     "create upstreams.corp",
     "create attributes.desk",
+    "create organization-roles.billing",
+    "create organizations.acme",
+    "update branding.current",
   ]);
   expect(JSON.stringify(applied)).not.toContain("the secret there");
   expect((await fixtures.admin.call("GET", "/upstreams/corp")).body).toMatchObject({ has_secret: true });
@@ -132,6 +141,26 @@ test("null removes a member, and a record; deleting comes last", async () => {
   await apply(less);
   expect(named(await plan(less))).toEqual([]);
   expect((await fixtures.admin.call("GET", "/clients/notes")).body["access_token_lifetime"]).toBeUndefined();
+  await apply(whole);
+});
+
+test("the branding is compared by its members and replaced as a whole, and null deletes it", async () => {
+  await fixtures.admin.require("PUT", "/branding/current", { font: "serif", texts: { footer: { en: "Below" } } });
+  expect(named(await apply(whole))).toEqual(["update branding.current"]);
+  expect((await fixtures.admin.call("GET", "/branding/current")).body).toMatchObject({
+    brand_color: "#8a1253",
+    font: "serif",
+    texts: { footer: { en: "Below" }, sign_in_intro: { en: "Hello" } },
+  });
+  expect(named(await apply("branding: { current: { font: null } }"))).toEqual(["update branding.current"]);
+  expect((await fixtures.admin.call("GET", "/branding/current")).body["font"]).toBeUndefined();
+  expect(named(await apply("branding: { current: null }"))).toEqual(["delete branding.current"]);
+  expect(named(await plan("branding: { current: null }"))).toEqual([]);
+  const unknown = await own.run(["plan", own.file("planned.yaml", "branding: { other: { font: serif } }")]);
+  expect([unknown.code, unknown.errors]).toEqual([
+    2,
+    expect.stringContaining("branding.other: there is no such record"),
+  ]);
   await apply(whole);
 });
 

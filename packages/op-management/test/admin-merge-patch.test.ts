@@ -1,6 +1,6 @@
+import { applyMergePatch } from "@edge-op/protocol/encoding/merge-patch";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { applyMergePatch } from "../src/admin/merge-patch.ts";
 
 /** The examples of RFC 7396 Appendix A whose target and patch are objects. */
 const appendixA: [target: string, patch: string, result: string][] = [

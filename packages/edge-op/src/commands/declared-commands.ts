@@ -169,7 +169,7 @@ async function apply(
 /** Roles and groups are the kinds that people hold. */
 function keepHolders(change: Change): Change {
   const { kind, action, request } = change;
-  if (kind.values === undefined || action === "delete") return change;
+  if (!["roles", "groups"].includes(kind.name) || action === "delete") return change;
   return { ...change, request: { ...request, body: { ...(request.body as object), keep_holders: true } } };
 }
 

@@ -6,11 +6,23 @@ import { readDocument } from "../console/read-document.ts";
 
 /** A kind of record that can be declared, and its operations. */
 export interface DeclaredKind {
-  readonly name: "roles" | "groups" | "attributes" | "resources" | "clients" | "issuers" | "upstreams";
+  readonly name:
+    | "roles"
+    | "groups"
+    | "attributes"
+    | "resources"
+    | "clients"
+    | "issuers"
+    | "upstreams"
+    | "organization-roles"
+    | "organizations"
+    | "branding";
   /** The member of the API that has the record's name. */
   readonly key: string;
   /** Roles and groups are lists: the member that has the values. They are replaced as a whole. */
   readonly values?: string;
+  /** Its records always exist, and are replaced as a whole: these members are no part of them. */
+  readonly shown?: readonly string[];
   /** Members that cannot change. */
   readonly fixed: readonly string[];
   /** Members that the API never shows. Declared as `<member>_env`: the name of the environment variable that has the value. */
@@ -26,6 +38,9 @@ export const declaredKinds: readonly DeclaredKind[] = [
   { name: "issuers", key: "issuer_id", fixed: ["issuer"] },
   { name: "upstreams", key: "upstream_id", fixed: ["kind"], secrets: ["client_secret", "private_key"] },
   { name: "attributes", key: "attribute", fixed: ["type"] },
+  { name: "organization-roles", key: "role", values: "permissions", fixed: [] },
+  { name: "organizations", key: "org_id", fixed: [] },
+  { name: "branding", key: "id", shown: ["id", "updated_at", "preview"], fixed: [] },
 ];
 
 export type Wanted = Readonly<Record<string, unknown>> | readonly unknown[] | null;

@@ -1,3 +1,4 @@
+import { applyMergePatch } from "@edge-op/protocol/encoding/merge-patch";
 import type { ApiRequest, Connection } from "../connection/connection.ts";
 import { usageFailure } from "../console/failure.ts";
 import { printable } from "../console/show.ts";
@@ -66,7 +67,7 @@ async function compare(
   const found = await connection.find(path);
   const etag = found?.headers.get("etag") ?? undefined;
   if (wanted === null) {
-    if (found === undefined) return [];
+    if (found === undefined || (kind.shown !== undefined && !("updated_at" in found.body))) return [];
     return [{ kind, name, action: "delete", differences: [], request: { method: "DELETE", path } }];
   }
   const change = { kind, name, action: found === undefined ? "create" : "update" } as const;
@@ -79,8 +80,9 @@ async function compare(
     return [{ ...change, differences, request: { method: "PUT", path, body: { [kind.values]: values }, ...version } }];
   }
   const { record, secrets } = withoutSecrets(kind, wanted as Readonly<Record<string, unknown>>);
-  const differences = findDifferences(document, creationOf(document, kind), found?.body, record);
+  const differences = findDifferences(document, writableOf(document, kind), found?.body, record);
   if (found === undefined) {
+    if (kind.shown !== undefined) throw usageFailure(`${kind.name}.${name}: there is no such record.`);
     const given = Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null));
     return [
       {
@@ -100,6 +102,11 @@ async function compare(
       `${kind.name}.${name}: ${fixed} cannot be changed. Declare a new record, and null for this one.`,
     );
   const body = Object.fromEntries(changed.map((member) => [member, record[member]]));
+  if (kind.shown !== undefined) {
+    const stored = Object.entries(found.body).filter(([member]) => !kind.shown?.includes(member));
+    const whole = applyMergePatch(Object.fromEntries(stored), body);
+    return [{ ...change, differences, request: { method: "PUT", path, body: whole, ifMatch: etag } }];
+  }
   // Another client there has another secret; otherwise the secret stays.
   const isOtherClient = changed.some((member) => ["client_id", "token_endpoint_auth_method"].includes(member));
   const request = { method: "PATCH", path, body, ifMatch: etag } as const;
@@ -121,8 +128,8 @@ function withoutSecrets({ name: kind, secrets = [] }: DeclaredKind, wanted: Read
 }
 
 /** The schema of a record, with its defaults. */
-function creationOf(document: ApiDocument, kind: DeclaredKind): Schema {
-  return bodyOf(document, kind, "POST");
+function writableOf(document: ApiDocument, kind: DeclaredKind): Schema {
+  return bodyOf(document, kind, kind.shown === undefined ? "POST" : "PUT");
 }
 
 /** The schema of the body of a creation, or of a change of one record. */
@@ -139,5 +146,5 @@ export function remainingDifferences(
   stored: Readonly<Record<string, unknown>>,
 ): readonly Difference[] {
   const { [kind.key]: _, ...wanted } = (request.body ?? {}) as Readonly<Record<string, unknown>>;
-  return kind.values === undefined ? findDifferences(document, creationOf(document, kind), stored, wanted) : [];
+  return kind.values === undefined ? findDifferences(document, writableOf(document, kind), stored, wanted) : [];
 }

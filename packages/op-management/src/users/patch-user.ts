@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from "@edge-op/protocol/encoding/json-object";
+import { applyMergePatch } from "@edge-op/protocol/encoding/merge-patch";
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 import type { NoticeKind } from "@edge-op/shared/mail/mail-sender-rpc";
@@ -12,7 +13,6 @@ import { makeWordsOf } from "@edge-op/shared/users/search-index";
 import type { UserClaims } from "@edge-op/shared/users/user";
 import { requireOtherSubject } from "../admin/actor.ts";
 import type { PatchCall } from "../admin/define-record-routes.ts";
-import { applyMergePatch } from "../admin/merge-patch.ts";
 import { nextVersion } from "../admin/optimistic-concurrency.ts";
 import { takenError } from "../admin/taken-ids.ts";
 import { replaceAssignment, userGroups, userRoles } from "../roles/assignment-store.ts";
