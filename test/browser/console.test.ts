@@ -249,6 +249,9 @@ describe("changes", () => {
     await signedIn.reload();
     expect(await signedIn.locator("#username").count()).toBe(1);
     await other.close();
+    await open(page, "/console/users/alice");
+    await page.click("a[href='/console/organizations/acme/members/alice/edit']");
+    expect(await page.inputValue("#field-roles")).toBe("billing");
     await open(page, "/console/users/alice/disable");
     await confirm();
     expect((await admin.call("GET", "/users/alice")).body["status"]).toBe("suspended");

@@ -42,6 +42,13 @@ interface Identity {
   readonly created_at: number;
 }
 
+interface Membership {
+  readonly org_id: string;
+  readonly organization: string;
+  readonly status: "active" | "suspended";
+  readonly roles: readonly string[];
+}
+
 const placeOf = ({ city, country }: Pick<Session, "city" | "country">) => [city, country].filter(Boolean).join(", ");
 
 /** The last sign-in, of the audit log: one event of one person and type. Its browser and place are those of its session, while that is listed. */
@@ -69,7 +76,7 @@ interface LastSignInProps {
   readonly sessions: readonly Session[];
 }
 
-/** **What a user has**: the last sign-in, sessions, factors, connections, consents and grants, each of which can be ended. */
+/** **What a user has**: the last sign-in, sessions, factors, connections, memberships, consents and grants, each of which can be ended. */
 export async function userSections({ api, t, query, path, parameter, session }: PageCall) {
   const sub = parameter("id");
   // A page of each list; each has its own place.
@@ -82,11 +89,12 @@ export async function userSections({ api, t, query, path, parameter, session }: 
     api.get<Readonly<Record<Name, readonly Shown[]>>>(recordPath("/users", sub, `/${name}`));
   const hasLog = mayUse(session, auditScope);
   const signIns = { sub, type: "sign-in.succeeded", limit: "1" };
-  const [signedIn, sessions, { factors }, { identities }, consents, grants] = await Promise.all([
+  const [signedIn, sessions, { factors }, { identities }, memberships, consents, grants] = await Promise.all([
     hasLog ? api.get<{ readonly events: readonly ShownEvent[] }>("/audit", signIns) : undefined,
     read<"sessions", Session>("sessions"),
     readAll<"factors", Factor>("factors"),
     readAll<"identities", Identity>("identities"),
+    read<"memberships", Membership>("memberships"),
     read<"consents", Consent>("consents"),
     read<"grants", Grant>("grants"),
   ]);
@@ -146,6 +154,28 @@ export async function userSections({ api, t, query, path, parameter, session }: 
             detail: [label, added(at)],
             actions: endOne("identities", id, "user.removeIdentity"),
           })),
+        )}
+      {(memberships.memberships.length > 0 || query.has("memberships")) &&
+        section(
+          "organizations.title",
+          memberships.memberships.map(({ org_id: orgId, organization, status, roles }) => ({
+            name: organization,
+            note: status === "suspended" ? t("record.status.suspended") : undefined,
+            detail: [orgId, roles.join(" ")],
+            actions: [
+              {
+                href: recordPath("/console/organizations", orgId, recordPath("/members", sub, "/edit")),
+                text: t("record.edit"),
+              },
+              {
+                href: recordPath("/console/organizations", orgId, recordPath("/members", sub, "/end")),
+                text: t("member.remove"),
+                isDangerous: true,
+              },
+            ],
+          })),
+          "memberships",
+          memberships.next_cursor,
         )}
       {section(
         "user.consents",

@@ -60,7 +60,10 @@ const users: RecordSpec<UserResource> = {
     { href: recordPath(path, sub, "/reset-link"), text: t("user.resetLink") },
     { href: recordPath(path, sub, "/temporary-password"), text: t("user.temporary"), isDangerous: true },
   ],
-  alsoReads: ["listAuditEvents", "listSessions", "listFactors", "listIdentities", "listConsents", "listGrants"],
+  alsoReads: [
+    ...["listAuditEvents", "listSessions", "listFactors", "listIdentities"],
+    ...["listMemberships", "listConsents", "listGrants"],
+  ],
   sections: userSections,
 };
 
