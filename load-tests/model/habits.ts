@@ -57,11 +57,41 @@ function auditEventsPerDay(habits: Habits): number {
   return 2 * signIns + authorizationsPerDay(habits) + failedSignIns + tokenRevocations + 2 * signOuts;
 }
 
-/** The events of a deployment: those of its users' actions, and `token.issued` up to the default of `AUDIT_TOKENS_PER_MINUTE`. */
-export function auditEventsOf(users: number, habits: Habits = defaultHabits): number {
+const secondsOfDay = 86_400;
+
+/** Events of users' actions on a day, and `token.issued` up to the default of `AUDIT_TOKENS_PER_MINUTE`, all of one object. */
+function auditedOf(users: number, habits: Habits) {
   const active = users * habits.dailyShare;
   const tokens = active * (habits.refreshes + habits.exchanges);
-  return active * auditEventsPerDay(habits) + Math.min(tokens, 60 * 1_440);
+  return { actions: active * auditEventsPerDay(habits), tokens: Math.min(tokens, secondsOfDay) };
+}
+
+/** The events of a deployment on a day. */
+export function auditEventsOf(users: number, habits: Habits = defaultHabits): number {
+  const { actions, tokens } = auditedOf(users, habits);
+  return actions + tokens;
+}
+
+/** An outbox sends an event after so many seconds, and after so many since it has last sent some (packages/op-state/src/audit/audit-outbox.ts). */
+const gatherSeconds = 1;
+const busyGatherSeconds = 10;
+const eventsOfMessage = 24;
+/** Shards of sessions, of codes and of revocations, among which the actions are divided equally; larger deployments have more. */
+const leastOutboxes = 24;
+const usersOfOutbox = 200_000;
+
+/** The messages of a deployment on a day, if events come at random times. */
+export function auditMessagesOf(users: number, habits: Habits = defaultHabits): number {
+  const { actions, tokens } = auditedOf(users, habits);
+  const outboxes = Math.max(leastOutboxes, users / usersOfOutbox);
+  return outboxes * messagesOf(actions / outboxes) + messagesOf(tokens);
+}
+
+function messagesOf(eventsOfDay: number): number {
+  if (eventsOfDay === 0) return 0;
+  const perSecond = eventsOfDay / secondsOfDay;
+  const pauseSeconds = busyGatherSeconds + Math.exp(-(busyGatherSeconds - gatherSeconds) * perSecond) / perSecond;
+  return Math.max(secondsOfDay / pauseSeconds, eventsOfDay / eventsOfMessage);
 }
 
 /** Bytes of a row with its indexes, in SQLite. */
@@ -71,7 +101,7 @@ export const rowBytes = {
   session_clients: 180,
   session_grants: 460,
   spent_code: 120,
-  audit_events: 620,
+  audit_events: 610,
   audit_segments: 4_200,
 } as const;
 

@@ -2,6 +2,7 @@ import { controlLeaseMs, leaseTiming } from "../../packages/shared/src/config/le
 import { type MonthlyUse, meters, monthlyCost } from "./cost.ts";
 import {
   auditEventsOf,
+  auditMessagesOf,
   auditStorage,
   authorizationsPerDay,
   bytesPerUser,
@@ -29,8 +30,8 @@ const linesPerIsolateAndSecond = 10;
 const logRetentionMonths = 7 / daysPerMonth;
 /** What is stored is deleted in the end, which D1 counts as one row written, without its entries in indexes (audit-consumer.test.ts). */
 const deletion = 1;
-/** The rows of an event: one of `audit_events`, and its entries in the indexes by shard, time, type, person, client and request. */
-const rowsPerAuditEvent = 7 + deletion;
+/** The rows of an event: one of `audit_events`, and its entries in the indexes by shard, type, person, client and request. */
+const rowsPerAuditEvent = 6 + deletion;
 /** A shard in use renews its lease on the control log so often, and `ControlPlane` has an alarm in so many seconds meanwhile. */
 const followsInLease = 4;
 const alarmSeconds = 8;
@@ -105,7 +106,7 @@ function auditUse(users: number, habits: Habits): Partial<MonthlyUse> {
   const { databaseBytes, archiveBytes, segmentsPerDay } = auditStorage(users, habits);
   return {
     d1RowsWritten: events * rowsPerAuditEvent,
-    queueOperations: events * 3,
+    queueOperations: auditMessagesOf(users, habits) * daysPerMonth * 3,
     d1ByteMonths: databaseBytes,
     r2ByteMonths: archiveBytes,
     r2Writes: segmentsPerDay * daysPerMonth * writesPerSegment,

@@ -165,35 +165,38 @@ describe("cost", () => {
     ...{ mode: "direct", isolates: 10, shards: 1, leaseMs: 1000, regions: 1, relaysPerRegion: 0, lineShare: 0.1 },
   };
 
-  test("10,000 users a month in `direct` cost 11.05 dollars: 1.78 of it exact checks, 3.13 the audit log, nothing data points", () => {
+  test("10,000 users a month in `direct` cost 8.33 dollars: 1.78 of it exact checks, 0.41 the audit log, nothing data points", () => {
     const { total, leases, passwords, audit, metrics, logs } = costOfMonth(10_000, direct);
     // 3,000 users on a day, 90,000 days of users. Requests of a day: 124 reads, 8 refreshes, 0.3 revocations, 5 of the sign-in, 2 of the
     // further code: 139.3, 12.537 million in all, 10 million included, at 0.30. Their data points are included.
     // Object calls of a day: 8 + 0.3 + 12 + 3 writes, 2.097 million; 132 checks, 11.88 million; one million included, at 0.15.
     // The shard in use follows the control log every 2.5 s: 1.0368 million calls in 30 days, and 0.324 million alarms, each 8 s.
     // Audit events of a day and user: 2 of the session, 2 codes, 0.2 failures, 0.1 revoked tokens, 0.4 grants: 4.7; 28 tokens, which are
-    // 84,000 a day, below the limit of 86,400. 3,000 × 32.7 × 30 = 2.943 million, in 8.829 million queue operations, one million included,
-    // at 0.40; their 23.5 million rows, deletions among them, are included.
+    // 84,000 a day, below the limit of 86,400. 24 objects with 587.5 of the others send one every 148.07 s, which is 14,004 messages a day:
+    // 10 s of gathering, and the time until an event comes after its first 9. ControlPlane sends one every 10.03 s: 8,615. 22,619 × 30 = 0.679
+    // million messages, in 2.036 million queue operations, one million included, at 0.40; the 20.6 million rows of 2.943 million events, deletions
+    // among them, are included.
     // CPU (26.1 million ms), time awake, rows, KV and 1.25 GB of lines are included too.
-    expect(audit).toBeCloseTo(7.829 * 0.4, 5);
+    expect(audit).toBeCloseTo(1.0357 * 0.4, 4);
     expect(metrics).toBe(0);
     expect(leases).toBeCloseTo(11.88 * 0.15, 5);
     expect([passwords, logs]).toEqual([0, 0]);
-    expect(total).toBeCloseTo(5 + 2.537 * 0.3 + (12.977 + 1.0368 + 0.324) * 0.15 + 7.829 * 0.4, 5);
+    expect(total).toBeCloseTo(5 + 2.537 * 0.3 + (12.977 + 1.0368 + 0.324) * 0.15 + 1.0357 * 0.4, 4);
   });
 
-  test("a million users: 392.94 dollars for the audit log, which without an archive fills its database in 10.78 days, and 26.79 for data points", () => {
+  test("a million users: 301.89 dollars for the audit log, which without an archive fills its database in 10.96 days, and 26.79 for data points", () => {
     const { audit, storage, metrics } = costOfMonth(1_000_000, { ...direct, isolates: 100 });
-    // 300,000 × 4.7 events, and no more than 86,400 tokens: 1,496,400 a day, 44.892 million a month. Three queue operations each, one
-    // million included, at 0.40; seven rows each when it is written and one when it is deleted, at 1.00, and 3 of each of 9 million sign-ins:
-    // 50 million are included, of which those use 27.
-    // Stored: 8 million recent events of 620 bytes and a year of 299.28 segments a day of 4,200, beside 2.5 GB of users, of which 5 GB are
+    // 300,000 × 4.7 events, and no more than 86,400 tokens: 1,496,400 a day, 44.892 million a month. 24 objects gather theirs
+    // for 10.0033 s and ControlPlane for 10.0001 s: 215,933 messages a day, 6.478 million a month, three queue operations each, one million
+    // included, at 0.40. Six rows of each event when it is written and one when it is deleted, at 1.00, and 3 of each of 9 million sign-ins: 50
+    // million are included, of which those use 27.
+    // Stored: 8 million recent events of 610 bytes and a year of 299.28 segments a day of 4,200, beside 2.5 GB of users, of which 5 GB are
     // included; in R2, 10 GB are.
-    const stored = 8 * 0.62 + (299.28 * 365 * 4_200) / 1e9;
+    const stored = 8 * 0.61 + (299.28 * 365 * 4_200) / 1e9;
     const archived = (1.4964 * 365 - 8) * 0.16 - 10;
     expect(audit).toBeCloseTo(
-      (3 * 44.892 - 1) * 0.4 + (8 * 44.892 + 27 - 50) + (stored + 2.5 - 5) * 0.75 + archived * 0.015,
-      5,
+      (3 * 6.47799 - 1) * 0.4 + (7 * 44.892 + 27 - 50) + (stored + 2.5 - 5) * 0.75 + archived * 0.015,
+      4,
     );
     // 12.09 GB of refresh families, 5.28 of sessions and 0.07 of codes, of which 5 GB are included.
     expect(storage).toBeCloseTo(2.5 * 0.75 + (12.09 + 5.2788 + 0.072 - 5) * 0.2, 3);
@@ -204,8 +207,8 @@ describe("cost", () => {
     expect(metrics).toBeLessThan(310.93 / 10);
     // An isolate with ten requests a minute or less gathers none: 12.537 million of 10,000 users.
     expect(costOfMonth(10_000, { ...direct, isolates: 100 }).metrics).toBeCloseTo(2.537 * 0.25, 5);
-    // 1,496,400 × 620 bytes = 0.928 GB a day.
-    expect(auditDaysUntilFull(1_000_000)).toBeCloseTo(10.78, 2);
+    // 1,496,400 × 610 bytes = 0.913 GB a day.
+    expect(auditDaysUntilFull(1_000_000)).toBeCloseTo(10.955, 2);
   });
 
   const costOfLines = (gigabytes: number) => (gigabytes - 50) * 0.25 + ((gigabytes * 7) / 30 - 12) * 0.1;

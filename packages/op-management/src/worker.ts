@@ -1,5 +1,5 @@
 import type { JsonObject } from "@edge-op/protocol/encoding/json-object";
-import type { AuditMessage } from "@edge-op/shared/audit/audit-event";
+import type { QueuedEvents } from "@edge-op/shared/audit/audit-event";
 import { readSettings } from "@edge-op/shared/config/settings";
 import { reportFacts } from "@edge-op/shared/http/report-facts";
 import type { ManagementEnv } from "@edge-op/workers/env";
@@ -9,9 +9,9 @@ import { createIsolate, type ManagementIsolate } from "./isolate.ts";
 import { failuresIn, recordFailures } from "./mail/address-failures.ts";
 
 /** Cloudflare Email Sending delivers its events to the same queue (docs/operating/mail.md). */
-type QueuedMessage = AuditMessage | (JsonObject & { readonly type: string });
+type QueuedMessage = QueuedEvents | (JsonObject & { readonly type: string });
 
-function isMailEvent(body: QueuedMessage): body is Exclude<QueuedMessage, AuditMessage> {
+function isMailEvent(body: QueuedMessage): body is Exclude<QueuedMessage, QueuedEvents> {
   return body.type.startsWith("cf.email.");
 }
 
@@ -29,7 +29,7 @@ export function createWorker(isolate: ManagementIsolate = createIsolate()) {
       const bodies = messages.map(({ body }) => body);
       const failures = bodies.filter(isMailEvent).flatMap(failuresIn);
       if (failures.length > 0) await recordFailures({ env, settings: readSettings(env) }, failures);
-      const events = bodies.filter((body) => !isMailEvent(body)) as readonly AuditMessage[];
+      const events = bodies.filter((body) => !isMailEvent(body)) as readonly QueuedEvents[];
       if (events.length > 0) await consumeAudit(events, env, execution);
     },
   } satisfies ExportedHandler<ManagementEnv, QueuedMessage>;

@@ -10,6 +10,7 @@ import {
   logged,
   noKill,
   type Pipeline,
+  type Reader,
   rememberAuditDatabase,
   review,
   type Writer,
@@ -112,6 +113,23 @@ describe("a kill between any two steps", () => {
     expect(await logged()).toEqual(changed(2, 1));
     expect((await review()).broken).toBeUndefined();
   });
+});
+
+describe("ADR 34: the consumer of the previous release", () => {
+  const firstOnly: Reader = (messages) => messages.map(({ more: _, ...event }) => event);
+
+  it("stores one event of each message, and gets the others again, in messages of their own", () =>
+    inPipeline(
+      async (pipeline) => {
+        await changeClients(1, 9);
+        await pipeline.settle();
+        expect(await logged()).toEqual(changed(1, 2, 3, 4, 5, 6, 7, 8, 9));
+        const { broken, gaps } = await review();
+        expect([broken, gaps]).toEqual([undefined, []]);
+      },
+      writeEvents,
+      firstOnly,
+    ));
 });
 
 describe("ADR 35: a database is restored to an earlier time", () => {

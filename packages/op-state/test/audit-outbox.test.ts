@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { findBreak } from "@edge-op/op-management/audit/verify-chain";
-import type { AuditMessage } from "@edge-op/shared/audit/audit-event";
+import { type AuditMessage, eventsOfMessages, type QueuedEvents } from "@edge-op/shared/audit/audit-event";
 import { expect, it } from "vitest";
 import { AuditOutbox } from "../src/audit/audit-outbox.ts";
 import { AlarmSchedule } from "../src/wake/alarm-schedule.ts";
@@ -15,26 +15,29 @@ const start = Date.parse("2030-01-01T00:00:00Z");
 
 /** An outbox in a real object; the Queue is a list, or a failure. */
 class Fixtures {
-  readonly batches: AuditMessage[][] = [];
+  readonly messages: QueuedEvents[][] = [];
   queueFails = false;
   readonly ctx: DurableObjectState;
   outbox: AuditOutbox;
+  alarms: AlarmSchedule;
 
   constructor(ctx: DurableObjectState) {
     this.ctx = ctx;
+    this.alarms = new AlarmSchedule(ctx);
     this.outbox = this.restart(name);
   }
 
   /** An alarm may start an instance that does not know its name. */
   restart(given?: string): AuditOutbox {
     const queue = {
-      sendBatch: async (messages: Iterable<{ body: AuditMessage }>) => {
+      sendBatch: async (messages: Iterable<{ body: QueuedEvents }>) => {
         if (this.queueFails) throw new Error("queue is down");
-        this.batches.push([...messages].map(({ body }) => body));
+        this.messages.push([...messages].map(({ body }) => body));
       },
     };
     const bindings = { AUDIT_QUEUE: queue as unknown as Queue, AUDIT_DB };
-    this.outbox = new AuditOutbox(this.ctx, bindings, given, new AlarmSchedule(this.ctx));
+    this.alarms = new AlarmSchedule(this.ctx);
+    this.outbox = new AuditOutbox(this.ctx, bindings, given, this.alarms);
     return this.outbox;
   }
 
@@ -42,6 +45,10 @@ class Fixtures {
     for (let index = 0; index < count; index += 1) {
       this.ctx.storage.transactionSync(() => this.outbox.append({ type: "revoked", payload: { index } }, start));
     }
+  }
+
+  get batches(): AuditMessage[][] {
+    return this.messages.map(eventsOfMessages);
   }
 
   /** The `seq`s of each batch sent so far. */
@@ -180,6 +187,55 @@ it("a Queue's batch holds at most a hundred events, fewer with long payloads", (
     }
     await fixtures.outbox.flush(start + 1_000);
     expect(fixtures.sent.slice(3).map((batch) => batch.length)).toEqual([3, 3, 2]);
+  }));
+
+it("events share messages of 16,000 characters at most", () =>
+  inFixtures(async (fixtures) => {
+    fixtures.append(70);
+    await fixtures.outbox.flush(start);
+    expect(fixtures.messages.map((batch) => batch.map(({ more = [] }) => 1 + more.length))).toEqual([[30, 30, 10]]);
+    expect(await findBreak(fixtures.batches.flat())).toBe(undefined);
+  }));
+
+it("events that were not stored are sent again in messages of their own, for an hour", () =>
+  inFixtures(async (fixtures) => {
+    fixtures.append(3);
+    await fixtures.outbox.flush(start);
+    await setWatermark(1);
+    await fixtures.outbox.flush(start + 15_000);
+    await fixtures.outbox.flush(start + 90_000);
+    await setWatermark(3);
+    await fixtures.outbox.flush(start + 110_000);
+    const later = start + 90_000 + 3_600_000;
+    for (const atMs of [later - 1, later]) {
+      fixtures.append(2);
+      await fixtures.outbox.flush(atMs);
+    }
+    expect(fixtures.messages.map((batch) => batch.map(({ more = [] }) => 1 + more.length))).toEqual([
+      [3],
+      [1, 1],
+      [1, 1],
+      [2],
+    ]);
+  }));
+
+it("an object that has just sent events gathers further ones for ten seconds, whatever its clock does", () =>
+  inFixtures(async (fixtures) => {
+    const alarmAfter = async (sentAtMs: number) => {
+      await fixtures.ctx.storage.deleteAlarm();
+      fixtures.restart(name);
+      fixtures.append(1);
+      await fixtures.outbox.flush(sentAtMs);
+      await fixtures.ctx.storage.deleteAlarm();
+      // The schedule remembers the alarm that it has set, until it fires.
+      await fixtures.alarms.run([]);
+      fixtures.append(1);
+      await Promise.resolve();
+      return fixtures.ctx.storage.getAlarm();
+    };
+    expect(await alarmAfter(start - 2_000)).toBe(start + 8_000);
+    expect(await alarmAfter(start - 9_500)).toBe(start + 1_000);
+    expect(await alarmAfter(start + 3_600_000)).toBe(start + 10_000);
   }));
 
 it("a payload too long for the Queue is replaced by its hash instead of stopping the outbox", () =>

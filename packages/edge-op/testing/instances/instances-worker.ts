@@ -4,7 +4,7 @@
  */
 
 import { WorkerEntrypoint, env as workerEnv } from "cloudflare:workers";
-import type { AuditMessage } from "@edge-op/shared/audit/audit-event";
+import type { QueuedEvents } from "@edge-op/shared/audit/audit-event";
 import { current, type StartedObject } from "./instance.ts";
 import {
   environmentOf,
@@ -98,4 +98,4 @@ export default {
     if (found === undefined) return Promise.resolve();
     return current.run(found.instance, () => found.worker.queue(batch, environmentOf(found.instance), execution));
   },
-} satisfies ExportedHandler<unknown, AuditMessage>;
+} satisfies ExportedHandler<unknown, QueuedEvents>;

@@ -1,11 +1,20 @@
 import { type AuditLogBindings, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
-import type { AuditMessage, RecordedGap } from "@edge-op/shared/audit/audit-event";
+import {
+  type AuditMessage,
+  eventsOfMessages,
+  type QueuedEvents,
+  type RecordedGap,
+} from "@edge-op/shared/audit/audit-event";
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
 import { reportFailure } from "@edge-op/shared/http/failure";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
 import { hashEvent } from "./verify-chain.ts";
 import { type StoredLink, writeEvents } from "./write-events.ts";
+
+/** Events in one transaction, and characters of their payloads: with places and hashes they stay below the 2 MB that D1 takes as one value. */
+const eventsAtOnce = 200;
+const charactersAtOnce = 400_000;
 
 /**
  * **Writes the audit queue's batches to the audit log** (audit/write-events.ts). An event that differs from the one its outbox hashed is omitted, so
@@ -15,12 +24,12 @@ import { type StoredLink, writeEvents } from "./write-events.ts";
 export function createAuditConsumer() {
   let isWoken = false;
   return async (
-    messages: readonly AuditMessage[],
+    messages: readonly QueuedEvents[],
     env: AuditLogBindings & SettingsVariables & { readonly AUDIT_DB: D1Database },
     execution: Pick<ExecutionContext, "waitUntil">,
   ): Promise<void> => {
     try {
-      await write(messages, env.AUDIT_DB);
+      for (const events of inTransactions(eventsOfMessages(messages))) await write(events, env.AUDIT_DB);
     } catch (error) {
       reportFailure(error);
       throw error;
@@ -31,13 +40,28 @@ export function createAuditConsumer() {
   };
 }
 
-async function write(messages: readonly AuditMessage[], database: D1Database): Promise<void> {
-  const events = await untampered(messages);
+function inTransactions(events: readonly AuditMessage[]): AuditMessage[][] {
+  const parts: AuditMessage[][] = [];
+  let characters = 0;
+  for (const event of events) {
+    const last = parts.at(-1);
+    characters += event.payload.length;
+    if (last !== undefined && last.length < eventsAtOnce && characters <= charactersAtOnce) last.push(event);
+    else {
+      parts.push([event]);
+      characters = event.payload.length;
+    }
+  }
+  return parts;
+}
+
+async function write(received: readonly AuditMessage[], database: D1Database): Promise<void> {
+  const events = await untampered(received);
   if (events.length === 0) return;
   const { gaps, neighbours } = await writeEvents(database, events, nowMs());
   reportGaps(gaps);
-  for (const [shard, received] of Map.groupBy(events, (event) => event.shard)) {
-    reportBreaks(received, neighbours.get(shard) ?? []);
+  for (const [shard, ofShard] of Map.groupBy(events, (event) => event.shard)) {
+    reportBreaks(ofShard, neighbours.get(shard) ?? []);
   }
 }
 

@@ -1,4 +1,10 @@
-import { type AuditMessage, canonicalJson, chainStart, chainText } from "@edge-op/shared/audit/audit-event";
+import {
+  type AuditMessage,
+  canonicalJson,
+  chainStart,
+  chainText,
+  type QueuedEvents,
+} from "@edge-op/shared/audit/audit-event";
 import { queryAuditDatabase } from "@edge-op/shared/storage/query-database";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
@@ -9,15 +15,23 @@ export interface AuditBindings {
   readonly AUDIT_DB: D1Database;
 }
 
-/** Events are collected this long before they are sent, so that a busy object sends batches. */
+/** An event waits this long for others. */
 const gatherMs = 1_000;
+/** An object that has sent events waits this long before it sends more: a message costs the same for one event and for many. */
+const busyGatherMs = 10_000;
+/** Events were lost, or the consumer is of a release that reads one event of a message: for this long each has its own. */
+const singlyMs = 3_600_000;
 /** The consumer's batch waits up to 5 s; after this time, the watermark in the audit database should have moved. */
 const checkMs = 15_000;
 /** Events still above the watermark after this time were lost and are sent again (A2). */
 const resendMs = 60_000;
 /** A Queue's batch holds 100 messages and 256 KB, one message 128 KB at most. */
-const batchMessages = 100;
+const batchEvents = 100;
 const batchCharacters = 80_000;
+/** The price is for 64 KB. The consumer gets 100 messages at once, which together stay below what D1 takes as one value. */
+const messageCharacters = 16_000;
+/** Members other than the payload. */
+const eventCharacters = 512;
 /** Owners write ids and reasons, never long input of callers, because a larger payload could not be sent. */
 const payloadCharacters = 30_000;
 const batchesPerFlush = 10;
@@ -38,6 +52,8 @@ export class AuditOutbox {
   readonly #name: string | undefined;
   readonly #alarms: AlarmSchedule;
   #checkAtMs = 0;
+  #sentAtMs = Number.NEGATIVE_INFINITY;
+  #singlyUntilMs = Number.NEGATIVE_INFINITY;
   /** The watermark up to which events are being deleted. */
   #sweepTo: number | undefined;
 
@@ -85,7 +101,8 @@ export class AuditOutbox {
       link.previous,
       hash,
     );
-    this.#alarms.wakeBy(atMs + gatherMs);
+    const pauseEndMs = Math.min(this.#sentAtMs, atMs) + busyGatherMs;
+    this.#alarms.wakeBy(Math.max(atMs + gatherMs, pauseEndMs));
   }
 
   /** Sends new events, deletes acknowledged ones, and sends lost ones again. Returns when it is next due. */
@@ -101,7 +118,9 @@ export class AuditOutbox {
       const events = this.#unsent(this.#name);
       const last = events.at(-1);
       if (last === undefined) return this.#inFlight() ? this.#checkAtMs : undefined;
-      await this.#env.AUDIT_QUEUE.sendBatch(events.map((body) => ({ body })));
+      this.#sentAtMs = nowMs;
+      const messages = nowMs < this.#singlyUntilMs ? events : inMessages(events);
+      await this.#env.AUDIT_QUEUE.sendBatch(messages.map((body) => ({ body })));
       // Both times count from the first event in flight, so that a steady stream does not postpone them.
       if (!this.#inFlight()) {
         this.#checkAtMs = nowMs + checkMs;
@@ -138,6 +157,7 @@ export class AuditOutbox {
       this.#sql.exec("UPDATE audit_cursor SET sent_seq = ?1, acknowledged_seq = ?1", this.#floor());
     } else if (nowMs >= resendAtMs) {
       this.#sql.exec("UPDATE audit_cursor SET sent_seq = acknowledged_seq");
+      this.#singlyUntilMs = nowMs + singlyMs;
     }
   }
 
@@ -190,17 +210,33 @@ export class AuditOutbox {
     }>(
       `SELECT seq, at_ms AS atMs, type, payload, previous, hash FROM audit_outbox
         WHERE seq > (SELECT sent_seq FROM audit_cursor) ORDER BY seq LIMIT ?`,
-      batchMessages,
+      batchEvents,
     );
     const events: AuditMessage[] = [];
     let characters = 0;
     for (const row of rows) {
-      characters += row.payload.length + 512;
+      characters += row.payload.length + eventCharacters;
       if (events.length > 0 && characters > batchCharacters) break;
       events.push({ shard, ...row, floor });
     }
     return events;
   }
+}
+
+/** Consecutive events share a message. */
+function inMessages(events: readonly AuditMessage[]): QueuedEvents[] {
+  const messages: { first: AuditMessage; more: AuditMessage[]; characters: number }[] = [];
+  for (const event of events) {
+    const characters = event.payload.length + eventCharacters;
+    const last = messages.at(-1);
+    if (last === undefined || last.characters + characters > messageCharacters) {
+      messages.push({ first: event, more: [], characters });
+      continue;
+    }
+    last.more.push(event);
+    last.characters += characters;
+  }
+  return messages.map(({ first, more }) => (more.length === 0 ? first : { ...first, more }));
 }
 
 function hashText(text: string): string {

@@ -42,6 +42,18 @@ export interface AuditMessage {
   readonly floor: number;
 }
 
+/**
+ * **A message of the Queue**: an event, and the events of the same outbox that follow it. The previous release's consumer stores the first alone, and
+ * the others are sent again, each in a message of its own.
+ */
+export interface QueuedEvents extends AuditMessage {
+  readonly more?: readonly AuditMessage[];
+}
+
+export function eventsOfMessages(messages: readonly QueuedEvents[]): AuditMessage[] {
+  return messages.flatMap(({ more = [], ...event }) => [event, ...more]);
+}
+
 /** The range of lost events, inclusive. */
 export interface AuditGap {
   readonly fromSeq: number;

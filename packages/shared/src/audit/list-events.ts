@@ -93,8 +93,8 @@ export async function listEvents(database: D1Database, filter: EventFilter, limi
   const from = `at_ms >= ${bind(filter.fromMs ?? 0)}`;
   const end = [bind(place.atMs), bind(place.position)] as const;
   const selection = { identity, from, end, matches: others.map((other) => `+${other}`).join(" AND ") || "true" };
-  const isMerged = filter.requestId === undefined && (identity !== undefined || filter.type !== undefined);
-  const looked = isMerged ? mergeTypes(selection, filter.type, bind) : selectByTime(selection, filter.type, bind);
+  const selectLooked = filter.requestId === undefined ? mergeTypes : selectOfRequest;
+  const looked = selectLooked(selection, filter.type, bind);
   const select = database
     .prepare(
       `${looked} ORDER BY at_ms DESC, position DESC LIMIT ${bind(most)})
@@ -130,8 +130,8 @@ type Bind = (value: string | number) => string;
 const looked = "looked(type, at_ms, position, shard, seq, payload, hash, matches)";
 const event = "e.type, e.at_ms, e.position, e.shard, e.seq, e.payload, e.hash";
 
-/** By the index of the time; the events of a request are few. */
-function selectByTime(
+/** The events of a request are few: they are sorted. */
+function selectOfRequest(
   { identity = "true", from, end, matches }: Selection,
   type: string | undefined,
   bind: Bind,
