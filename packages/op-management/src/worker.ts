@@ -9,7 +9,7 @@ import { createIsolate, type ManagementIsolate } from "./isolate.ts";
 import { failuresIn, recordFailures } from "./mail/address-failures.ts";
 
 /** Cloudflare Email Sending delivers its events to the same queue (docs/operating/mail.md). */
-type QueuedMessage = AuditMessage | (JsonObject & { readonly type: string });
+export type QueuedMessage = AuditMessage | (JsonObject & { readonly type: string });
 
 function isMailEvent(body: QueuedMessage): body is Exclude<QueuedMessage, AuditMessage> {
   return body.type.startsWith("cf.email.");
