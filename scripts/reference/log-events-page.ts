@@ -1,12 +1,13 @@
-import { logEvents } from "../../packages/shared/src/runtime/log.ts";
 import { cause, type LogEvent, type LogField, requestId } from "../../packages/shared/src/runtime/log-event.ts";
+import { type LogEvents, logEvents } from "../../packages/shared/src/runtime/log-events.ts";
+import { logLevels } from "../../packages/shared/src/runtime/log-levels.ts";
 import { generatedNotice, table } from "./markdown.ts";
 
 /** **`docs/reference/log-events.md`**, generated from the table of log events of Workers and objects. */
 export function logEventsPage(): string {
   return `# Log events
 
-${generatedNotice("the table of events (`packages/shared/src/runtime/log.ts`)")}
+${generatedNotice("the table of events (`packages/shared/src/runtime/log-events.ts`)")}
 
 Each line of the log is one JSON object: \`event\` and the fields below, which are texts unless their type is stated. No field contains a secret, a
 token or the text of a request body. \`requestId\` is the \`Request-Id\` header of an error response and the reference on an error page. \`cause\` is
@@ -16,8 +17,13 @@ ${table(["Event", "Level", "Meaning", "Fields"], Object.entries(logEvents).map(d
 `;
 }
 
-function describeEvent([name, { level, meaning, fields }]: readonly [string, LogEvent]): string[] {
-  return [`\`${name}\``, level, meaning, Object.entries(fields).map(describeField).join("<br>")];
+function describeEvent([name, { meaning, fields }]: readonly [string, LogEvent]): string[] {
+  return [
+    `\`${name}\``,
+    logLevels[name as keyof LogEvents],
+    meaning,
+    Object.entries(fields).map(describeField).join("<br>"),
+  ];
 }
 
 /** The fields of many events are described once, above the table. */

@@ -3,9 +3,7 @@ import type { CallOwner } from "@edge-op/op/forwarding";
 import type { OwnPathsEnv } from "@edge-op/op/isolate";
 import type { AuthEnv } from "@edge-op/op-auth/runtime/auth-env";
 import type { OwnEnv as ConsoleOwnEnv } from "@edge-op/op-console/api/console-call";
-import { createWorker as createManagement } from "@edge-op/op-management/worker";
-import { createApp as createToken } from "@edge-op/op-token/app";
-import { createApp as createUserinfo } from "@edge-op/op-userinfo/app";
+import type { QueuedMessage } from "@edge-op/op-management/worker";
 import { reportFacts } from "@edge-op/shared/http/report-facts";
 import type { Execution } from "@edge-op/shared/http/router";
 import { onFirstUse } from "@edge-op/shared/runtime/on-first-use";
@@ -19,25 +17,27 @@ interface App {
 
 /**
  * **All Workers in one** (ADR 32): the front door with its table of paths, which calls the other apps as functions instead of calling separate
- * Workers over service bindings. The apps with pages are loaded by the first request to one of their pages. Other events (the audit queue) go to
+ * Workers over service bindings. Each app is loaded by the first request to one of its paths. Other events (the audit queue, the clock) go to
  * op-management. Cost of a request: that of its endpoint, without a hop.
  */
 export function createWorker(isolate: CompactIsolate = createIsolate()) {
-  const management = createManagement(isolate);
+  const management = onFirstUse(async () => (await import("@edge-op/op-management/worker")).createWorker(isolate));
   const call: CallOwner<CompactEnv> = (owner, ...request) => {
     const app = apps[owner]();
     return app instanceof Promise ? app.then((loaded) => loaded.fetch(...request)) : app.fetch(...request);
   };
-  const token = createToken(isolate);
-  const userinfo = createUserinfo(isolate);
   const apps: Readonly<Record<Owner, () => App | Promise<App>>> = {
-    TOKEN: () => token,
-    MANAGEMENT: () => management,
-    USERINFO: () => userinfo,
+    TOKEN: onFirstUse(async () => (await import("@edge-op/op-token/app")).createApp(isolate)),
+    MANAGEMENT: management,
+    USERINFO: onFirstUse(async () => (await import("@edge-op/op-userinfo/app")).createApp(isolate)),
     AUTH: onFirstUse(async () => (await import("@edge-op/op-auth/app")).createApp(isolate)),
     CONSOLE: onFirstUse(async () => (await import("@edge-op/op-console/app")).createAppWith<CompactEnv>(call)),
   };
-  return { ...management, fetch: reportFacts("op-compact", createAppWith(call, isolate).fetch) };
+  return {
+    fetch: reportFacts("op-compact", createAppWith(call, isolate).fetch),
+    scheduled: async (...event) => (await management()).scheduled(...event),
+    queue: async (...event) => (await management()).queue(...event),
+  } satisfies ExportedHandler<CompactEnv, QueuedMessage>;
 }
 
 /** **The bindings of the compact Worker** (wrangler.toml): those of all separate Workers, without the service bindings. */

@@ -9,7 +9,7 @@ import { createIsolate, type ManagementIsolate } from "./isolate.ts";
 import { failuresIn, recordFailures } from "./mail/address-failures.ts";
 
 /** Cloudflare Email Sending delivers its events to the same queue (docs/operating/mail.md). */
-type QueuedMessage = QueuedEvents | (JsonObject & { readonly type: string });
+export type QueuedMessage = QueuedEvents | (JsonObject & { readonly type: string });
 
 function isMailEvent(body: QueuedMessage): body is Exclude<QueuedMessage, QueuedEvents> {
   return body.type.startsWith("cf.email.");

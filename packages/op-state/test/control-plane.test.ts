@@ -7,7 +7,7 @@ import { loadUser } from "@edge-op/shared/users/user-directory";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { setChangeLogBackTo, setGenerationsBackTo } from "../../../test/fixtures/set-back.ts";
 import { ControlLeases } from "../src/changes/control-leases.ts";
-import { ControlPlane } from "../src/index.ts";
+import { ControlPlane } from "../src/control/control-plane.ts";
 import { registerAtDatabase } from "../src/revocation/register-at-database.ts";
 import {
   actualWait,

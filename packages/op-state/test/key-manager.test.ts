@@ -15,8 +15,8 @@ import { unwrapPrivateKey } from "@edge-op/shared/keys/wrapped-private-key";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { calculateJwkThumbprint } from "jose";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { KeyManager } from "../src/index.ts";
 import { findViolations } from "../src/keys/key-machine.ts";
+import { KeyManager } from "../src/keys/key-manager.ts";
 
 const bindings = env as unknown as { KEY_MANAGER: DurableObjectNamespace<KeyManagerRpc>; OP_MASTER_KEY: string };
 const start = Date.parse("2026-11-21T00:00:00Z");

@@ -6,8 +6,8 @@ import { endUserSessions, listEndingSession } from "@edge-op/shared/sessions/use
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { Followers } from "../src/changes/followers.ts";
 import { CutOffLedger } from "../src/cut-offs/cut-off-ledger.ts";
-import { SessionStore } from "../src/index.ts";
 import { SessionEndings } from "../src/sessions/session-endings.ts";
+import { SessionStore } from "../src/sessions/session-store.ts";
 import { plane, ring, settled, start, useControlPlaneFixtures } from "./fixtures/control-plane-fixtures.ts";
 
 /** ADR 16: the sessions of a user end with the change that ends them, even if a process fails between any two steps. */

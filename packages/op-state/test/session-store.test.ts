@@ -7,7 +7,7 @@ import type { NewSession } from "@edge-op/shared/sessions/session-rpc";
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from "jose";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { leastMetadata } from "../../../test/fixtures/seed.ts";
-import { KeyManager } from "../src/index.ts";
+import { KeyManager } from "../src/keys/key-manager.ts";
 import type { SessionStore, SessionStoreEnv } from "../src/sessions/session-store.ts";
 
 type StateEnv = SessionStoreEnv & { readonly SESSION_STORE: DurableObjectNamespace<SessionStore> };

@@ -1,6 +1,5 @@
-/** **An event that Workers and objects log**: its level, its fields and their meaning. */
+/** **An event that Workers and objects log**: its fields and their meaning. `log-levels.ts` has its level. */
 export interface LogEvent {
-  readonly level: "info" | "warn" | "error";
   /** In Markdown, one paragraph. */
   readonly meaning: string;
   readonly fields: Readonly<Record<string, LogField>>;

@@ -10,7 +10,6 @@ const signInFields = {
 /** **Events of an isolate's requests, their callers and the URLs that they name.** */
 export const requestEvents = {
   request: {
-    level: "info",
     meaning:
       "A request: one line for each that failed, and for a sample of the others (`REQUEST_LOG_PERCENT`). The lines of its causes have the same `requestId`.",
     fields: {
@@ -31,29 +30,24 @@ export const requestEvents = {
     },
   },
   "mail-not-prepared": {
-    level: "error",
     meaning:
       "Ten thousand mails wait, or ten notices of this kind to this person, so they are not told of a change of their account. The change is made.",
     fields: { requestId },
   },
   "mail-not-released": {
-    level: "warn",
     meaning:
       "The object that sends mails did not learn that a change is committed. It looks for the change itself, half a minute later.",
     fields: { cause },
   },
   "person-not-told": {
-    level: "warn",
     meaning: "The mail about a sign-in in a new browser could not be made. The sign-in stands.",
     fields: { cause, requestId },
   },
   "mail-event-ignored": {
-    level: "info",
     meaning: "An event of the provider of mail has no address, or no meaning here.",
     fields: { type: text("The type of the event.") },
   },
   refused: {
-    level: "info",
     meaning: "A request was refused: an error in the request, not in the provider.",
     fields: {
       code: text("The error code of the response."),
@@ -71,67 +65,55 @@ export const requestEvents = {
     },
   },
   unavailable: {
-    level: "error",
     meaning:
       "A store did not respond. The response was 503, or the queue delivers its batch again ([failures](../operating/failures.md)).",
     fields: { store: text("Which store."), cause, requestId: optional(requestId) },
   },
   bug: {
-    level: "error",
     meaning: "An unexpected exception or an invalid setting. The response was 500.",
     fields: { error: text("The exception, with its stack."), requestId: optional(requestId) },
   },
   "upstream-failed": {
-    level: "warn",
     meaning:
       "An upstream provider did not respond, sent an error, or sent a response that could not be verified. The person is on the sign-in page again; a logout token has got 503.",
     fields: { upstreamId: text("Which one."), cause, requestId },
   },
   "breach-check-failed": {
-    level: "warn",
     meaning:
       "The list of breached passwords (`PASSWORD_BREACH`) did not respond in time. A new password was accepted without it.",
     fields: { cause, requestId },
   },
   "sign-in-failed": {
-    level: "info",
     meaning: "A wrong password, passkey or code, or a sign-in at an upstream provider without an account.",
     fields: signInFields,
   },
   "sign-in-throttled": {
-    level: "info",
     meaning: "A sign-in was refused because of earlier failed ones.",
     fields: signInFields,
   },
   "user-code-refused": {
-    level: "info",
     meaning:
       "A signed-in person entered a user code of the device flow for which no device is waiting, or tried too many codes.",
     fields: { sub: text("The person."), reason: text("Why, or which bucket was full."), requestId },
   },
   "passkey-refused": {
-    level: "info",
     meaning: "The assertion of a passkey was not verified. `sign-in-failed` follows.",
     fields: { cause, requestId },
   },
   "passkey-not-registered": {
-    level: "info",
     meaning: "The attestation of a new passkey was not verified.",
     fields: { cause, requestId },
   },
   "factor-not-opened": {
-    level: "error",
     meaning:
       "The sealed secret of an authenticator app does not open: the row was altered, or the master key that sealed it was deleted too early.",
     fields: { sub: text("The person."), requestId },
   },
   "passkey-malformed": {
-    level: "info",
     meaning: "The response of an authenticator is not JSON.",
     fields: { requestId },
   },
   "introspection-not-allowed": {
-    level: "info",
     meaning:
       "A live token was introspected by a client that may not see it, so the response was inactive: the token belongs to another client, and the `introspection` policy of the caller names neither that client nor an audience of the token.",
     fields: {
@@ -143,7 +125,6 @@ export const requestEvents = {
     },
   },
   "validation-refused": {
-    level: "info",
     meaning:
       "A resource server validated a token over its Service Binding, and the result was that it is not valid for the resource although it verifies: it was issued for other audiences, or it is bound to a key that the resource server does not check.",
     fields: {
@@ -155,18 +136,15 @@ export const requestEvents = {
     },
   },
   "logout-without-session": {
-    level: "info",
     meaning:
       "`GET /logout` with an `id_token_hint` and without a session cookie: nothing was ended. A back end that means to sign its user out sends a POST with the client's authentication.",
     fields: { clientId: text("The client of the hint."), requestId },
   },
   "client-key-refused": {
-    level: "info",
     meaning: "A key in the `jwks` of a client could not be imported. The admin call was refused.",
     fields: { cause },
   },
   "client-metadata-dropped": {
-    level: "info",
     meaning:
       "A client that no administrator registered has redirect URIs or scope values that it cannot have here. They are left out; the response of a registration states what is registered.",
     fields: {
@@ -176,18 +154,15 @@ export const requestEvents = {
     },
   },
   "scope-dropped": {
-    level: "info",
     meaning:
       "An authorization request asked for scope values that its client may not have: it registered none of them, and no requested resource gives them. They are left out; the token response states the scope.",
     fields: { clientId: text("The client."), dropped: texts("The values."), requestId },
   },
   "body-cancelled": {
-    level: "info",
     meaning: "The connection failed while the rest of a refused body was discarded. The refusal has its own line.",
     fields: { cause },
   },
   "hook-failed": {
-    level: "error",
     meaning:
       "A [hook](../operating/hooks.md) of the operator threw, did not respond in time, or returned something that it must not. What follows is as `ENABLED_HOOKS` says.",
     fields: {
@@ -197,17 +172,14 @@ export const requestEvents = {
     },
   },
   "rate-limit-failed": {
-    level: "warn",
     meaning: "The rate-limit binding did not respond. Nothing was limited.",
     fields: { cause, requestId },
   },
   "client-not-updated": {
-    level: "warn",
     meaning: "The last use or the document of a client could not be stored. The next request tries again.",
     fields: { clientId: text("The client."), cause },
   },
   "document-not-fetched": {
-    level: "info",
     meaning: "A document of another server (a key set, a client's metadata) could not be fetched or was refused.",
     fields: { kind: text("What it is."), url: text("Its URL."), reason: text("Why."), requestId },
   },
