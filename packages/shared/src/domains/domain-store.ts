@@ -55,3 +55,15 @@ export function writeClaims(
     )
     .bind(domain, orgId, JSON.stringify(values), versions(read));
 }
+
+/** Fails, together with its transaction, where {@link writeClaims} would change nothing. */
+export function refuseOtherClaims(
+  database: D1Database,
+  { orgId, domain, read }: { readonly orgId: string; readonly domain: string; readonly read: readonly DomainClaim[] },
+): D1PreparedStatement {
+  return database
+    .prepare(
+      `INSERT INTO organization_domains (org_id, domain, state, created_at_ms) SELECT ?2, ?1, NULL, 0 WHERE ${asRead} <> ?3`,
+    )
+    .bind(domain, orgId, versions(read));
+}
