@@ -1,8 +1,5 @@
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
-import { lookUpRecord, recordName, recordValue } from "@edge-op/shared/domains/domain-record";
-import { afterDecision, afterLookUp, type DomainClaim } from "@edge-op/shared/domains/domain-rule";
-import { readClaims, refuseOtherClaims, writeClaims } from "@edge-op/shared/domains/domain-store";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
@@ -12,6 +9,9 @@ import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-ro
 import { cutPage, nextCursor, pageQuery, readCursor } from "../admin/list-page.ts";
 import { mayBeConflict, nextVersion, retryOnConflict } from "../admin/optimistic-concurrency.ts";
 import { domainFault } from "./domain-name.ts";
+import { lookUpRecord, recordName, recordValue } from "./domain-record.ts";
+import { afterDecision, afterLookUp, type DomainClaim } from "./domain-rule.ts";
+import { readClaims, refuseOtherClaims, writeClaims } from "./domain-store.ts";
 import { organizations } from "./organization-table.ts";
 
 const scope = "admin:users";

@@ -7,9 +7,9 @@
  */
 
 import { isNumber, isText, listOf, objectOf } from "@edge-op/protocol/encoding/stored-json";
-import { fetchClientUrl } from "../http/fetch-client-url.ts";
-import { macText } from "../secrets/mac.ts";
-import type { MasterKeyBindings } from "../secrets/master-key.ts";
+import { fetchClientUrl } from "@edge-op/shared/http/fetch-client-url";
+import { macText } from "@edge-op/shared/secrets/mac";
+import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { type Answer, agree } from "./domain-rule.ts";
 
 export const recordName = (domain: string): string => `_edge-op.${domain}`;

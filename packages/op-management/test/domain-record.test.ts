@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { lookUpRecord, recordValue } from "../../src/domains/domain-record.ts";
+import { lookUpRecord, recordValue } from "../src/organizations/domain-record.ts";
 
 const env = { OP_MASTER_KEY: "A".repeat(43) };
 const claimed = { issuer: "https://op.example.com", orgId: "acme", domain: "corp.example" };

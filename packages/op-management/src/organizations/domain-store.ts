@@ -1,4 +1,4 @@
-import { queryDatabase } from "../storage/query-database.ts";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { DomainClaim, DomainState } from "./domain-rule.ts";
 
 interface ClaimRow {

@@ -1,6 +1,6 @@
 /**
  * **O5 over random histories**: two organisations with the same domain, resolvers that fail, and one of which may forge; requests that overlap; the
- * owner of the domain changes its records at any time. Each broken rule must be noticed. Hostile cases of `docs/adr/0072`'s threat table:
+ * owner of the domain changes its records at any time. Each broken rule must be noticed. Hostile cases:
  *
  * | Case | Test |
  * | --- | --- |
@@ -18,7 +18,7 @@ import {
   agree,
   type DomainClaim,
   isHeld,
-} from "../../src/domains/domain-rule.ts";
+} from "../src/organizations/domain-rule.ts";
 
 const day = 86_400_000;
 type Rule = { readonly lookUp: typeof afterLookUp; readonly agree: typeof agree; readonly comparesVersions: boolean };
