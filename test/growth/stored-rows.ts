@@ -223,6 +223,16 @@ const database: readonly StoredRows[] = [
     text: { org_id: 17, status: 6, document: 40 },
   },
   {
+    table: "organization_domains",
+    where: "D1",
+    // Written by: admin API.
+    perDay: newOrganizations,
+    life: "population",
+    rows: organizations,
+    text: { org_id: 17, domain: 16, state: 8 },
+    absent: ["absent_since_ms"],
+  },
+  {
     table: "memberships",
     where: "D1",
     // Written by: admin API.

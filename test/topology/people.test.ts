@@ -220,3 +220,18 @@ test("every batch is run by peopleOf, or is known", () => {
   );
   expect(found.map(({ path }) => path)).toEqual(Object.keys(batches));
 });
+
+/** Who reads a stored session, and what it takes from its proofs (packages/shared/src/sessions/usable-proofs.ts). */
+const sessionReaders: Readonly<Record<string, string>> = {
+  "op-auth/src/flow/in-session.ts use": "those that count for the organisation of the request",
+  "op-auth/src/session/logout-endpoint.tsx read": "none: the session ends",
+  "op-auth/src/session/signed-in-person.ts read":
+    "those that count for the organisation of the flow; none for a name in the list of accounts",
+};
+
+test("O3: a stored session is read where proofs of other organisations are left out", () => {
+  const found = sources.flatMap(({ path, text }) =>
+    [...text.matchAll(/\bsessions\.(read|use)\(/g)].map(([, method]) => `${path} ${method}`),
+  );
+  expect([...new Set(found)].toSorted()).toEqual(Object.keys(sessionReaders).toSorted());
+});

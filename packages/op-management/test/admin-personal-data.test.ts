@@ -14,7 +14,7 @@ let admin: AdminCaller;
 const impersonal = [
   ...["announced_version", "client_secrets", "clients", "control_registrations", "deployment", "document_hosts"],
   ...["group_roles", "key_schedule", "resources", "role_permissions", "shard_generations", "trusted_issuers"],
-  ...["attributes", "branding", "upstreams", "organizations", "organization_role_permissions"],
+  ...["attributes", "branding", "upstreams", "organizations", "organization_domains", "organization_role_permissions"],
   // Names users by their ids, and its rows are deleted with them.
   "held_records",
   // Hashes of names at another provider: those of a session are deleted with it, those of messages within a day.

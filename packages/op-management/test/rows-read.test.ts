@@ -83,6 +83,7 @@ const lists: Readonly<Record<string, List>> = {
     rowsOfItem: 4,
   },
   listMembers: { path: "/organizations/o1/members", rowsOfItem: 8 },
+  listDomains: { path: "/organizations/o1/domains", rowsOfItem: 4 },
   listMemberships: { path: "/users/v7/memberships", rowsOfItem: 8 },
   listOrganizationRoles: { rowsOfItem: 12 },
   listRoles: { rowsOfItem: 12 },
@@ -149,6 +150,10 @@ const rows: readonly (readonly [D1Database, string])[] = [
        SELECT 'o' || i, iif(i < 20000, 'disabled', 'active'), '{"name":"Acme"}', 1, 1 FROM n`,
   ],
   [DB, "INSERT INTO memberships SELECT sub, 'o1', 'active', 'import', 1, 1 FROM users"],
+  [
+    DB,
+    `${numbered(5_000)} INSERT INTO organization_domains (org_id, domain, created_at_ms) SELECT 'o1', 'd' || i || '.example', 1 FROM n`,
+  ],
   [DB, "INSERT INTO membership_roles SELECT sub, org_id, 'billing' FROM memberships"],
   // A million members: each of these people is in as many organisations as anybody may be.
   [

@@ -4,8 +4,8 @@ import { planGrant } from "../authorization/plan-grant.ts";
 import type { PageRequest } from "../pages/frame.ts";
 import { readAccounts } from "../session/browser-accounts.ts";
 import { prepareSession, signInOf, withKnownProofs } from "../session/open-session.ts";
-import { findAccount, findSignedInUser } from "../session/signed-in-person.ts";
-import { forOrganization, pendingProofs, whoseFlow, withChoice } from "../step/flow.ts";
+import { findAccount, findSignedInUser, seenBy } from "../session/signed-in-person.ts";
+import { forOrganization, ofOrganization, pendingProofs, whoseFlow, withChoice } from "../step/flow.ts";
 import { decideInSession, type Rules } from "./decide-in-session.ts";
 import { type CheckedRequest, type InSession, newlyIn } from "./in-session.ts";
 import { openWithCode } from "./open-with-code.ts";
@@ -46,25 +46,24 @@ export async function decideAuthorization(
 /** The response, or the position in which a hook demands more, or an organisation was chosen without a page. */
 async function decideAt(
   at: PageRequest,
-  position: FlowPosition,
+  reached: FlowPosition,
   asked: CheckedRequest,
 ): Promise<Response | FlowPosition> {
   const { context, isolate, request } = at;
-  const { flow, person } = position;
-  const checked = { ...asked, request: withChoice(asked.request, flow.purpose) };
+  const checked = { ...asked, request: withChoice(asked.request, reached.flow.purpose) };
+  const flow = ofOrganization(reached.flow, checked.request.organization);
+  const whose = whoseFlow(flow, async () => checked);
+  // It may have been read for another organisation, which its person has not chosen.
+  const seen = reached.person && (await seenBy(reached.person, whose));
+  const position = { ...reached, flow, person: seen?.person };
+  const { person } = position;
   const policy = withDemand(await authorizationPolicy(context, checked.client, checked.request), flow.marks.demanded);
   const resources = await isolate.resources.findAll(context, checked.request.resources);
   const signIn = signInOf(pendingProofs(flow));
   if (signIn === undefined) {
     const accounts = await readAccounts(context, request);
     const account =
-      person === undefined
-        ? await findAccount(
-            at,
-            accounts,
-            whoseFlow(flow, async () => checked),
-          )
-        : ({ kind: "person", person } as const);
+      person === undefined ? await findAccount(at, accounts, whose) : ({ kind: "person", person } as const);
     return decideInSession(at, position, checked, { policy, resources, account });
   }
   const known = withKnownProofs(signIn, person);

@@ -3,11 +3,12 @@ import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import type { OpenDecision } from "@edge-op/shared/control/settle";
 import type { Session, SessionClient } from "@edge-op/shared/sessions/session-rpc";
 import { type PreparedSession, sessionVersion } from "@edge-op/shared/sessions/sessions";
+import { seenFor } from "@edge-op/shared/sessions/usable-proofs";
 import type { CodeRequest } from "../authorization/authorization-request.ts";
 import { type PlannedGrant, sessionGrant } from "../authorization/plan-grant.ts";
 import type { PageRequest } from "../pages/frame.ts";
 import { judgeAlone, type Whose } from "../session/choose-account.ts";
-import { type AccountOfRequest, findSignedInUser, type SignedInPerson } from "../session/signed-in-person.ts";
+import { type AccountOfRequest, findSignedInUser, type SignedInPerson, seenBy } from "../session/signed-in-person.ts";
 
 /** A checked request that is being decided. */
 export interface CheckedRequest {
@@ -47,7 +48,8 @@ export async function findInSession(
   if (account.kind === "nobody") return undefined;
   const find = async () => {
     if (account.kind === "person") {
-      const { person } = account;
+      const { person, isHidden } = await seenBy(account.person, whose);
+      if (isHidden) return undefined;
       const known = person.clients.find(({ clientId }) => clientId === client.clientId);
       return { ...person, known, isRecorded: false };
     }
@@ -55,7 +57,11 @@ export async function findInSession(
     const recorded = sessionGrant(client, request, grant);
     const use = await isolate.sessions.use(context, sessionId, client.clientId, recorded);
     const user = use && (await findSignedInUser(context, isolate, sessionVersion(sessionId), use.session));
-    return use && user && { ...use, sessionId, user, known: use.client, isRecorded: use.client !== undefined };
+    if (use === undefined || user === undefined) return undefined;
+    const { session, isHidden } = seenFor(use.session, request.organization);
+    return isHidden
+      ? undefined
+      : { ...use, session, sessionId, user, known: use.client, isRecorded: use.client !== undefined };
   };
   const found = await find();
   if (found === undefined) return undefined;

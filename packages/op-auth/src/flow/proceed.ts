@@ -7,7 +7,7 @@ import { refuseToClient } from "../authorization/refuse-to-client.ts";
 import { checkResponseTarget } from "../authorization/response-target.ts";
 import type { PageRequest } from "../pages/frame.ts";
 import { prepareSession, signInOf, withKnownProofs } from "../session/open-session.ts";
-import { type Purpose, pendingProofs } from "../step/flow.ts";
+import { ofOrganization, type Purpose, pendingProofs } from "../step/flow.ts";
 import { pathOf } from "../step/sealed-flow.ts";
 import type { Policy } from "../step/step.ts";
 import { decideAuthorization } from "./decide-authorization.ts";
@@ -28,7 +28,7 @@ export async function proceed(at: PageRequest, position: FlowPosition): Promise<
   const { purpose } = flow;
   const response =
     purpose.kind === "account"
-      ? await proceedToAccount(at, position, purpose)
+      ? await proceedToAccount(at, { ...position, flow: ofOrganization(flow, undefined) }, purpose)
       : await proceedToClient(at, position, purpose);
   return withCookies(response, [browser.setCookie, ...(added?.cookies ?? [])]);
 }

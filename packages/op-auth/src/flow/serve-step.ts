@@ -15,7 +15,7 @@ import type { PageRequest } from "../pages/frame.ts";
 import type { ShownError } from "../pages/serve-page.tsx";
 import { decideAccount, decideSessionOf, type FoundAccount } from "../session/signed-in-person.ts";
 import { WriteRefused } from "../session/write-as.ts";
-import { type Flow, forOrganization, pendingProofs, whoseFlow, withChoice } from "../step/flow.ts";
+import { type Flow, forOrganization, ofOrganization, pendingProofs, whoseFlow, withChoice } from "../step/flow.ts";
 import { expired, newFlow, type OpenFlow, openFlow, pathOf } from "../step/sealed-flow.ts";
 import type { Step, StepRequest, StepResult } from "../step/step.ts";
 import { localesOf } from "../step/step-request.ts";
@@ -281,18 +281,20 @@ async function leadingOn(at: PageRequest, { purpose }: Flow, error: ShownError, 
 }
 
 /** Reads what a step decides by: the client and its request as they are now, and the policy. */
-async function readStep(at: PageRequest, { flow, browser }: OpenFlow): Promise<StepRequest> {
+async function readStep(at: PageRequest, { flow: opened, browser }: OpenFlow): Promise<StepRequest> {
   const { context, isolate } = at;
-  const { purpose } = flow;
+  const { purpose } = opened;
   let checking: Promise<StepRequest["authorization"]> | undefined;
   const asked = purpose.kind === "account" ? undefined : async () => (await checking)!;
+  const whose = whoseFlow(opened, asked);
   let known: Promise<FoundAccount> | undefined;
-  const account = () => (known ??= decideAccount(at, whoseFlow(flow, asked)));
+  const account = () => (known ??= decideAccount(at, whose));
   const person = async () => (await account()).person;
   // Almost every page and form needs the person: the session is read in parallel with what follows.
   void account().catch(() => {});
   void isolate.upstreams.readAhead(context);
   if (purpose.kind === "account") {
+    const flow = ofOrganization(opened, undefined);
     const policy = withDemand(accountPolicy(context, purpose), flow.marks.demanded);
     return { ...at, flow, browser, person, account, authorization: undefined, policy };
   }
@@ -305,6 +307,7 @@ async function readStep(at: PageRequest, { flow, browser }: OpenFlow): Promise<S
   const checked = settle(context, isolate, check, readingAhead(at, purpose));
   checking = checked;
   const { client, ...others } = await checked;
+  const flow = ofOrganization(opened, others.request.organization);
   const policy = withDemand(await authorizationPolicy(context, client, others.request), flow.marks.demanded);
   return { ...at, flow, browser, person, account, authorization: { client, ...others }, policy };
 }
@@ -318,7 +321,9 @@ async function personAt(open: StepRequest, { isOpened, proofs }: Pick<Flow, "isO
   const { person, holder } = await open.account();
   if (pending === undefined || (person ?? holder)?.user.sub === pending.sub)
     return pending ? (person ?? holder) : person;
-  return (await decideSessionOf(open, pending.sub)) ?? person ?? holder;
+  const { authorization } = open;
+  const whose = { asked: authorization && (async () => authorization) };
+  return (await decideSessionOf(open, pending.sub, whose)) ?? person ?? holder;
 }
 
 /** A form belongs to one step of one flow; that of a page for a person, to the person too, so that nobody submits what was shown to someone else. */

@@ -1,3 +1,4 @@
+import { restOnConnection } from "@edge-op/shared/sessions/usable-proofs";
 import { awaitRecoveryStep } from "../addresses/await-recovery-step.tsx";
 import { confirmBrowserStep } from "../addresses/confirm-browser-step.tsx";
 import { recoverStep } from "../addresses/recover-step.tsx";
@@ -51,8 +52,16 @@ export function nextStep(
     const state = step.state({ flow, facts, policy, nowMs });
     if (state.kind === "refuse" || state.kind === "choose") return state;
     if (state.kind === "done") continue;
+    // O3: what is written about a person needs a proof of their own, or of a provider of the deployment. A consent is the organisation's.
+    const isOfPerson = step.writes && step !== consentStep;
+    if (isOfPerson && restOnConnection(facts.person?.proofs ?? [])) return ownProof(policy);
     if (policy.prompt.includes("none")) return { kind: "refuse", code: state.error, reason: "prompt-none" };
     return { kind: "page", step };
   }
   return { kind: "finish" };
+}
+
+function ownProof({ prompt }: StepInput["policy"]): NextStep {
+  if (prompt.includes("none")) return { kind: "refuse", code: "login_required", reason: "prompt-none" };
+  return { kind: "page", step: signInStep };
 }

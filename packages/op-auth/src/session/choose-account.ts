@@ -18,7 +18,7 @@ export interface Whose {
 
 interface Asked {
   readonly client: Client;
-  readonly request: Pick<CodeRequest, "expectedSubject" | "loginHint" | "prompt">;
+  readonly request: Pick<CodeRequest, "expectedSubject" | "loginHint" | "prompt" | "organization">;
 }
 
 /** `ask`: the person has to choose. `any`: nobody is named, and which of the sessions are left decides. */

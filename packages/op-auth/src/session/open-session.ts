@@ -2,6 +2,7 @@ import { endSession } from "@edge-op/shared/endings/endings";
 import { describeDevice, placeOf } from "@edge-op/shared/http/asker";
 import type { Proof, SessionAdmission, SessionFlow } from "@edge-op/shared/sessions/session-rpc";
 import type { PreparedSession, SignIn } from "@edge-op/shared/sessions/sessions";
+import { joinProofs, restOnConnection } from "@edge-op/shared/sessions/usable-proofs";
 import { type AdmittedBy, deleteUserSessions, saveUserSession } from "@edge-op/shared/sessions/user-sessions";
 import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
 import type { PageRequest } from "../pages/frame.ts";
@@ -41,12 +42,12 @@ export function signInOf(pending: readonly Proof[]): SignIn | undefined {
   return { sub: first.sub, proofs: pending, version: oldestVersion(pending) };
 }
 
-/** A sign-in with the proofs of the same person's session whose methods it does not have itself. */
+/** A sign-in with the proofs of the same person's session that it does not have itself, as far as they count for the request. */
 export function withKnownProofs(signIn: SignIn, person: SignedInPerson | undefined): SignIn {
   if (person?.user.sub !== signIn.sub) return signIn;
-  const methods = new Set(signIn.proofs.map(({ method }) => method));
-  const known = person.session.proofs.filter(({ method }) => !methods.has(method));
-  return { ...signIn, proofs: [...known, ...signIn.proofs] };
+  const { proofs, endsAtMs } = person.session;
+  const joined = { ...signIn, proofs: joinProofs(proofs, signIn.proofs) };
+  return restOnConnection(signIn.proofs) && !restOnConnection(joined.proofs) ? { ...joined, endsAtMs } : joined;
 }
 
 /**
@@ -58,7 +59,7 @@ export async function prepareSession(
   signIn: SignIn,
   { person, shard }: { readonly person: SignedInPerson | undefined; readonly shard?: ShardAddress | undefined },
 ): Promise<PreparedSession> {
-  const replaced = person?.user.sub === signIn.sub ? { id: person.sessionId, session: person.session } : undefined;
+  const replaced = person?.user.sub === signIn.sub ? { id: person.sessionId, ...person } : undefined;
   return isolate.sessions.prepare(context, signIn, readDeployment(context.env).session, { shard, replaced });
 }
 
@@ -107,7 +108,9 @@ async function openedAs(
   const before = await namedAccounts(at, holder);
   const accounts = withActive({ ...before, ending: [] }, { id: prepared.id, sub });
   const own = await accountCookies(context, request, accounts);
-  if (signingIn === undefined) return { kind: "opened", session: prepared, cookies: own };
+  // What a connection says makes no browser one that the person has used.
+  if (signingIn === undefined || restOnConnection(prepared.session.proofs))
+    return { kind: "opened", session: prepared, cookies: own };
   const hasAgreed = terms !== undefined && signingIn.terms === terms.version;
   const [known, agreed] = await Promise.all([
     recordBrowser(at, sub, signingIn),
@@ -136,11 +139,13 @@ function openAndList(
       throw error;
     }
   };
-  const statements = prepared.session.proofs.flatMap(({ upstream }) => upstream ?? []);
+  const { session, withheld } = prepared;
+  const statements = [...withheld, ...session.proofs].flatMap(({ upstream }) => upstream ?? []);
   const list = async () => {
     const { DB } = context.env;
     // Whoever signs in has not lost what a recovery by mail alone is for.
-    const stop = hasRecoveries(context) ? stopRecovery(DB, { sub, sid, atMs: context.arrivedAtMs }) : undefined;
+    const mayStop = hasRecoveries(context) && !restOnConnection(session.proofs);
+    const stop = mayStop ? stopRecovery(DB, { sub, sid, atMs: context.arrivedAtMs }) : undefined;
     const { kind, hasChanged } = await saveUserSession(
       DB,
       sub,

@@ -2,26 +2,23 @@ import { readAhead } from "@edge-op/shared/callers/read-ahead";
 import { settle } from "@edge-op/shared/control/settle";
 import { type RequestContext, withMembers } from "@edge-op/shared/http/request-context";
 import { isCutOffByRecords, sessionSubject } from "@edge-op/shared/leases/revocation-subject";
-import type { Session, SessionContents } from "@edge-op/shared/sessions/session-rpc";
+import type { Proof, Session, SessionContents } from "@edge-op/shared/sessions/session-rpc";
 import { sessionVersion } from "@edge-op/shared/sessions/sessions";
+import { hasOrganization, seenFor } from "@edge-op/shared/sessions/usable-proofs";
 import type { User } from "@edge-op/shared/users/user";
 import type { PageRequest } from "../pages/frame.ts";
 import type { AuthEnv } from "../runtime/auth-env.ts";
 import type { AuthIsolate } from "../runtime/isolate.ts";
-import {
-  type BrowserAccount,
-  type BrowserAccounts,
-  hasAccounts,
-  isAlone,
-  readAccounts,
-  withoutAccounts,
-} from "./browser-accounts.ts";
+import { type BrowserAccounts, hasAccounts, isAlone, readAccounts, withoutAccounts } from "./browser-accounts.ts";
 import { chooseAccount, judgeAlone, type Whose } from "./choose-account.ts";
 import type { Basis } from "./write-as.ts";
 
+/** The session has the proofs that count for the request (usable-proofs.ts). */
 export interface SignedInPerson extends SessionContents {
   readonly sessionId: string;
   readonly user: User;
+  /** The others, which a session in its place keeps. */
+  readonly withheld?: readonly Proof[];
 }
 
 /** What a write of the signed-in person rests on. */
@@ -37,7 +34,7 @@ export async function decidePerson(at: PageRequest): Promise<SignedInPerson | un
   if (!hasAccounts(at)) return undefined;
   return decideApart(at, async (own) => {
     const { active } = await readAccounts(own.context, own.request);
-    return active && findPerson(own, active.id);
+    return active && findPerson(own, active.id, ofThisProvider);
   });
 }
 
@@ -47,7 +44,7 @@ export interface FoundAccount {
   readonly person?: SignedInPerson | undefined;
   /** The person has to choose. */
   readonly mustChoose?: boolean;
-  /** Whoever was read: a sign-in as someone else leaves them signed in. */
+  /** Whoever was read, also if their proofs do not count here: a sign-in as someone else leaves them signed in. */
   readonly holder?: SignedInPerson | undefined;
 }
 
@@ -58,23 +55,30 @@ export async function decideAccount(at: PageRequest, whose: Whose): Promise<Foun
     const accounts = await readAccounts(own.context, own.request);
     const found = await findAccount(own, accounts, whose);
     if (found.kind !== "session") return { person: found.person, mustChoose: found.kind === "ask" };
-    const holder = await findPerson(own, found.id);
+    const { person: holder, isHidden } = (await readPerson(own, found.id, whose)) ?? {};
     const judged = holder && found.isAlone ? await judgeAlone(own, holder.user, whose) : "account";
-    return { person: judged === "account" ? holder : undefined, mustChoose: judged === "ask", holder };
+    return { person: judged === "account" && !isHidden ? holder : undefined, mustChoose: judged === "ask", holder };
   });
 }
 
-/** **All accounts of this browser whose session lasts**, the active one first. Cost: 1 object call for each, at the same time. */
+/**
+ * **All accounts of this browser whose session lasts**, the active one first, to be named: one whose proofs do not count here is among them. Cost: 1
+ * object call for each, at the same time.
+ */
 export async function decideAccounts(at: PageRequest): Promise<readonly SignedInPerson[]> {
   if (!hasAccounts(at)) return [];
-  return decideApart(at, async (own) => findLive(own, (await readAccounts(own.context, own.request)).all));
+  return decideApart(at, async (own) => {
+    const { all } = await readAccounts(own.context, own.request);
+    const found = await Promise.all(all.map(({ id }) => readPerson(own, id, ofThisProvider)));
+    return found.flatMap((each) => each?.person ?? []);
+  });
 }
 
-/** The session of this person in the browser, if it is listed. Cost: 0; 1 object call if it is. */
-export async function decideSessionOf(at: PageRequest, sub: string): Promise<SignedInPerson | undefined> {
+/** The session of this person in the browser, if it is listed, to be replaced. Cost: 0; 1 object call if it is. */
+export async function decideSessionOf(at: PageRequest, sub: string, whose: Whose): Promise<SignedInPerson | undefined> {
   const { all } = await readAccounts(at.context, at.request);
   const listed = all.find((each) => each.sub === sub);
-  return listed && decideApart(at, (own) => findPerson(own, listed.id));
+  return listed && decideApart(at, async (own) => (await readPerson(own, listed.id, whose))?.person);
 }
 
 function decideApart<T>(
@@ -103,7 +107,8 @@ export async function findAccount(at: PageRequest, accounts: BrowserAccounts, wh
   const choice = await chooseAccount(at, named, whose);
   if (choice.kind === "account") return { kind: "session", id: choice.account.id, isAlone: isAlone(named) };
   if (choice.kind !== "any") return choice;
-  const live = await findLive(at, named.all);
+  const found = await Promise.all(named.all.map(({ id }) => findPerson(at, id, whose)));
+  const live = found.filter((person) => person !== undefined);
   const [first] = live;
   if (first === undefined) return { kind: "nobody" };
   return live.length === 1 && first.sessionId === named.active?.id
@@ -125,16 +130,38 @@ async function nameActive({ context, isolate }: PageRequest, accounts: BrowserAc
   };
 }
 
-async function findLive(at: PageRequest, all: readonly BrowserAccount[]): Promise<SignedInPerson[]> {
-  const people = await Promise.all(all.map(({ id }) => findPerson(at, id)));
-  return people.filter((person) => person !== undefined);
+/** For a page of this provider, which belongs to no organisation. */
+const ofThisProvider: Whose = {};
+
+async function findPerson(at: PageRequest, sessionId: string, whose: Whose): Promise<SignedInPerson | undefined> {
+  const { person, isHidden } = (await readPerson(at, sessionId, whose)) ?? {};
+  return isHidden === true ? undefined : person;
 }
 
-async function findPerson({ context, isolate }: PageRequest, sessionId: string): Promise<SignedInPerson | undefined> {
+interface ReadPerson {
+  readonly person: SignedInPerson;
+  /** They are not signed in for this request: their session is only replaced, or named. */
+  readonly isHidden: boolean;
+}
+
+async function readPerson(
+  { context, isolate }: PageRequest,
+  sessionId: string,
+  whose: Whose,
+): Promise<ReadPerson | undefined> {
   const contents = await isolate.sessions.read(context, sessionId);
   if (contents === undefined) return undefined;
   const user = await findSignedInUser(context, isolate, sessionVersion(sessionId), contents.session);
-  return user && { ...contents, sessionId, user };
+  return user && seenBy({ ...contents, sessionId, user }, whose);
+}
+
+/** **A person with what counts for a request** (O3), also if they were read for another one. Cost: 0. */
+export async function seenBy(person: SignedInPerson, whose: Whose): Promise<ReadPerson> {
+  const { session: known, withheld: others = [] } = person;
+  if (others.length === 0 && !hasOrganization(known.proofs)) return { person, isHidden: false };
+  const organization = (await whose.asked?.())?.request.organization;
+  const { session, withheld, isHidden } = seenFor(known, organization, others);
+  return { person: { ...person, session, withheld }, isHidden };
 }
 
 /**

@@ -3,6 +3,7 @@ import { isFlag, isNumber, isText, listOf, objectOf, type TypeGuard } from "@edg
 import { codeMethods, signInProofMethods } from "@edge-op/protocol/oauth/authentication-context";
 import type { CodePurpose } from "@edge-op/shared/mail/mail-sender-rpc";
 import type { Proof } from "@edge-op/shared/sessions/session-rpc";
+import { usableProofs } from "@edge-op/shared/sessions/usable-proofs";
 import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
 import type { EmailAddress } from "@edge-op/shared/users/user-addresses";
 import type { AuthorizationRequest } from "../authorization/authorization-request.ts";
@@ -183,6 +184,12 @@ export function withChoice<Request extends Pick<AuthorizationRequest, "organizat
 ): Request {
   const chosen = purpose.kind === "authorize" && request.choosesOrganization ? purpose.organization : undefined;
   return chosen === undefined ? request : { ...request, organization: chosen.orgId };
+}
+
+/** **A flow with the proofs that count for its organisation**, or for none (usable-proofs.ts). Whoever opens or continues a flow begins with it. */
+export function ofOrganization(flow: Flow, organization: string | undefined): Flow {
+  const proofs = usableProofs(flow.proofs, organization);
+  return proofs === flow.proofs ? flow : { ...flow, proofs };
 }
 
 export const isFlow = objectOf<Flow>({

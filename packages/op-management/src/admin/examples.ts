@@ -110,6 +110,7 @@ export const exampleParameters: Readonly<Record<string, string>> = {
   invitation_id: "pYc2T0F3m6q1Xn4bV8sLwg",
   name: "editor",
   org_id: "acme",
+  domain: "example.com",
   kid: "es256-2026-11-22",
 };
 

@@ -9,6 +9,7 @@ import { defineRecordRoutes } from "../admin/define-record-routes.ts";
 import type { AdminRoute } from "../admin/define-route.ts";
 import { lowerAscii, textParameter } from "../admin/list-page.ts";
 import { patchStored } from "../admin/merge-patch.ts";
+import { domainRoutes } from "./domain-routes.ts";
 import { memberRoutes } from "./member-routes.ts";
 import { organizationRoleRoutes } from "./organization-role-routes.ts";
 import { organizations } from "./organization-table.ts";
@@ -63,7 +64,7 @@ export const organizationRoutes: readonly AdminRoute[] = [
       read: "Shows an organisation.",
       update:
         "Changes an organisation by JSON Merge Patch. In force everywhere when the call returns. Disabling it, or requiring two factors, ends every grant of the organisation; its members keep their sessions.",
-      remove: "Deletes an organisation with its memberships, and ends every grant of it.",
+      remove: "Deletes an organisation with its memberships and domains, and ends every grant of it.",
     },
     writable: documentSchema.extend({ status }),
     createBody: createSchema,
@@ -111,5 +112,6 @@ export const organizationRoutes: readonly AdminRoute[] = [
     ended: { status: "disabled" },
   }),
   ...memberRoutes,
+  ...domainRoutes,
   ...organizationRoleRoutes,
 ];

@@ -18,7 +18,10 @@ export type ProofMethod =
   | "temporaryPassword"
   | "upstream"
   | "upstreamMfa"
-  | "upstreamPhr";
+  | "upstreamPhr"
+  | "connection"
+  | "connectionMfa"
+  | "connectionPhr";
 
 /** A synced passkey is on several devices of its owner; a bound one never leaves its authenticator. */
 export const passkeyMethods: readonly ProofMethod[] = ["syncedPasskey", "boundPasskey"];
@@ -29,12 +32,22 @@ export const codeMethods: readonly ProofMethod[] = ["totp", "recoveryCode"];
 export const upstreamMethods: readonly ProofMethod[] = ["upstream", "upstreamMfa", "upstreamPhr"];
 
 /**
+ * A sign-in at the connection of an organisation, which is a way like those at an upstream provider, for this organisation alone (usable-proofs.ts).
+ */
+export const connectionMethods: readonly ProofMethod[] = ["connection", "connectionMfa", "connectionPhr"];
+
+/**
  * They are part of no authentication, and let a person set a new password: the proof of a mailbox, and a password that an administrator gave them.
  */
 export const recoveryMethods: readonly ProofMethod[] = ["mailedCode", "temporaryPassword"];
 
 /** Methods that sign a person in. */
-export const signInProofMethods: readonly ProofMethod[] = ["password", ...passkeyMethods, ...upstreamMethods];
+export const signInProofMethods: readonly ProofMethod[] = [
+  "password",
+  ...passkeyMethods,
+  ...upstreamMethods,
+  ...connectionMethods,
+];
 
 export const passwordAcr = "urn:edge-op:acr:password";
 export const upstreamAcr = "urn:edge-op:acr:upstream";
@@ -55,10 +68,16 @@ const ways: readonly Way[] = [
   { acr: "phr", satisfies: ["mfa"], amr: ["swk", "user", "mfa"], strength: 3, factors: [["syncedPasskey"]] },
   { acr: "phr", satisfies: ["mfa"], amr: ["hwk", "user", "mfa"], strength: 3, factors: [["boundPasskey"]] },
   { acr: "mfa", satisfies: [], amr: ["pwd", "otp", "mfa"], strength: 2, factors: [["password"], codeMethods] },
-  { acr: upstreamAcr, satisfies: [], amr: ["fed"], strength: 1, factors: [["upstream"]] },
-  { acr: "mfa", satisfies: [], amr: ["fed", "otp", "mfa"], strength: 2, factors: [["upstream"], codeMethods] },
-  { acr: "mfa", satisfies: [], amr: ["fed", "mfa"], strength: 2, factors: [["upstreamMfa"]] },
-  { acr: "phr", satisfies: ["mfa"], amr: ["fed", "mfa"], strength: 3, factors: [["upstreamPhr"]] },
+  { acr: upstreamAcr, satisfies: [], amr: ["fed"], strength: 1, factors: [["upstream", "connection"]] },
+  {
+    acr: "mfa",
+    satisfies: [],
+    amr: ["fed", "otp", "mfa"],
+    strength: 2,
+    factors: [["upstream", "connection"], codeMethods],
+  },
+  { acr: "mfa", satisfies: [], amr: ["fed", "mfa"], strength: 2, factors: [["upstreamMfa", "connectionMfa"]] },
+  { acr: "phr", satisfies: ["mfa"], amr: ["fed", "mfa"], strength: 3, factors: [["upstreamPhr", "connectionPhr"]] },
 ];
 
 /** A proof of presence: the person, method and time, from which an authentication context is computed. */

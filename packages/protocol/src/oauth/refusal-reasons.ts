@@ -188,7 +188,9 @@ const reasons = {
   "nobody-signed-in": "Nobody is signed in.",
   "nonce-too-long": "`nonce` is too long.",
   "other-subject-signed-in": "Another user than the requested one signed in.",
-  "organization-not-found": "Admin API: there is no such organisation, or no such member of it.",
+  "organization-domain":
+    "Admin API: another organisation has the domain, it is not contested, or the organisation has as many as it can.",
+  "organization-not-found": "Admin API: there is no such organisation, or no such member or domain of it.",
   "organization-not-member":
     "The person is no member of the requested organisation, or was removed; or it is unknown, disabled or not of the grant.",
   "organization-parameter":

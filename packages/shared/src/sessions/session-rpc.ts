@@ -13,6 +13,8 @@ export interface Proof {
   readonly credential?: string | undefined;
   /** The control version that was confirmed before the credential was read: a later change of it voids the proof (ADR 28). */
   readonly controlVersion: number;
+  /** Of a connection: the organisation for which alone it counts (usable-proofs.ts). */
+  readonly organization?: string | undefined;
   /** Of a provider that may end the session. */
   readonly upstream?: UpstreamStatement | undefined;
 }
@@ -30,7 +32,7 @@ export interface UpstreamStatement {
 
 export interface Session {
   readonly sub: string;
-  /** The newest of each method. */
+  /** The newest of each method and, of connections, of each organisation. Read by usable-proofs.ts alone. */
   readonly proofs: readonly Proof[];
   readonly sid: string;
   /** When the browser got its present session id. */

@@ -20,6 +20,7 @@ import type {
   SessionStoreRpc,
   SessionUse,
 } from "./session-rpc.ts";
+import { joinProofs } from "./usable-proofs.ts";
 
 export interface SessionBindings extends StorageBindings {
   readonly SESSION_STORE: DurableObjectNamespace<SessionStoreRpc>;
@@ -35,6 +36,8 @@ export interface SignIn {
   readonly sub: string;
   readonly proofs: readonly Proof[];
   readonly version: number;
+  /** The latest end of the session: what a connection says does not prolong what the person has proven elsewhere. */
+  readonly endsAtMs?: number | undefined;
 }
 
 /** A session before it is opened. */
@@ -42,6 +45,8 @@ export interface PreparedSession {
   /** The cookie's value. Every sign-in creates a new one, which prevents session fixation. */
   readonly id: string;
   readonly session: Session;
+  /** Proofs of the session before it that do not count for this request (usable-proofs.ts). They are stored, and nothing is decided by them. */
+  readonly withheld: readonly Proof[];
   /** The id of the same user's session, whose `sid` this one takes over. */
   readonly replaces: string | undefined;
 }
@@ -89,7 +94,9 @@ export class Sessions {
       replaced,
     }: {
       readonly shard?: ShardAddress | undefined;
-      readonly replaced?: { readonly id: string; readonly session: Session } | undefined;
+      readonly replaced?:
+        | { readonly id: string; readonly session: Session; readonly withheld?: readonly Proof[] | undefined }
+        | undefined;
     } = {},
   ): Promise<PreparedSession> {
     const secret = newSecret(signIn);
@@ -98,13 +105,15 @@ export class Sessions {
     const isReplaced = old !== undefined && isSameShard(old.address, address) && replaced?.session.sub === signIn.sub;
     const sid = isReplaced && replaced ? replaced.session.sid : toSid(address, randomBase64Url(16));
     const session = newSession(context, signIn, lifetime, sid);
-    return { id: formatOpaqueId("ss", address, secret), session, replaces: isReplaced ? replaced?.id : undefined };
+    const withheld = replaced?.session.sub === signIn.sub ? (replaced.withheld ?? []) : [];
+    const replaces = isReplaced ? replaced?.id : undefined;
+    return { id: formatOpaqueId("ss", address, secret), session, withheld, replaces };
   }
 
   /** Opens a prepared session. */
   async open(
     context: RequestContext<SessionBindings>,
-    { id, session, replaces }: PreparedSession,
+    { id, session, withheld, replaces }: PreparedSession,
     { idleMs }: SessionLifetime,
     {
       clientId,
@@ -122,7 +131,7 @@ export class Sessions {
     if (at === undefined) throw new UnavailableError("session", new Error("placed outside the generation table"));
     const old = replaces === undefined ? undefined : parseOpaqueId("ss", replaces);
     const opening: Opening = {
-      session: { ...session, key: at.key, idleMs },
+      session: { ...session, proofs: storedProofs({ session, withheld }), key: at.key, idleMs },
       replaces: old && (await hash(old.random)),
       flow,
       admitted,
@@ -214,6 +223,11 @@ export class Sessions {
   }
 }
 
+/** What is stored of a session: also what does not count for the request that opens it. */
+export function storedProofs({ session, withheld }: Pick<PreparedSession, "session" | "withheld">): readonly Proof[] {
+  return joinProofs(withheld, session.proofs);
+}
+
 const secretBytes = 32;
 const secretCharacters = 43;
 
@@ -228,12 +242,12 @@ export function sessionVersion(id: string): number {
 
 function newSession(
   context: RequestContext<unknown>,
-  { sub, proofs }: SignIn,
+  { sub, proofs, endsAtMs: latestMs = Number.POSITIVE_INFINITY }: SignIn,
   { absoluteMs }: SessionLifetime,
   sid: string,
 ): Session {
   const { arrivedAtMs } = context;
-  return { sub, proofs, sid, signedInAtMs: arrivedAtMs, endsAtMs: arrivedAtMs + absoluteMs };
+  return { sub, proofs, sid, signedInAtMs: arrivedAtMs, endsAtMs: Math.min(arrivedAtMs + absoluteMs, latestMs) };
 }
 
 function isSameShard(left: ShardAddress, right: ShardAddress): boolean {
