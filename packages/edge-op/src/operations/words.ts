@@ -42,6 +42,11 @@ const wordings: Readonly<Record<string, Wording>> = {
   replaceRole: { examples: ["editor --permissions documents:read --permissions documents:write"] },
   createOrganization: { examples: ["--org-id acme --name Acme"] },
   replaceMember: { words: ["organizations", "members", "set"], examples: ["acme ann --roles billing"] },
+  createScimToken: { examples: ["acme --name Entra"] },
+  replaceScimGroup: {
+    words: ["organizations", "scim-groups", "set"],
+    examples: ["acme 0mhqk2x9cJq3pV8sT1bRzYw4n --roles billing"],
+  },
   replaceOrganizationRole: { examples: ["billing --permissions invoices:read"] },
   replaceGroup: { examples: ["staff --roles editor"] },
   replaceDocumentHost: { examples: ["agents.example.com --policy ask"] },
