@@ -143,6 +143,9 @@ const life: readonly (readonly string[])[] = [
   ["organizations members list", "acme"],
   ["organizations members show", "acme", "$sub"],
   ["users memberships list", "$sub"],
+  ["organizations scim-tokens create", "acme", "--name", "Entra"],
+  ["organizations scim-tokens list", "acme"],
+  ["organizations scim-groups list", "acme"],
   ["organizations members delete", "acme", "$sub"],
   ["organizations delete", "acme"],
   ["organization-roles delete", "billing"],
@@ -214,6 +217,8 @@ const outside: Readonly<Record<string, readonly [code: number, why: string]>> = 
   "users sessions end": [6, "a session is made by a sign-in"],
   "users consents end": [6, "a consent is given by a person"],
   "users grants end": [6, "a grant is made by a sign-in"],
+  "organizations scim-tokens delete": [6, "its id is chosen by the provider; rfc7644 and op-management delete tokens"],
+  "organizations scim-groups set": [1, "a directory makes groups"],
   "deployment back-up": [0, "the rehearsal awaits its end"],
 };
 

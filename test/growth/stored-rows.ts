@@ -251,6 +251,62 @@ const database: readonly StoredRows[] = [
     text: { sub, org_id: 17, role: 10 },
   },
   {
+    table: "scim_tokens",
+    where: "D1",
+    // Written by: admin API, at most five of an organisation.
+    perDay: 1,
+    life: "population",
+    rows: organizations / 10,
+    text: { id: 16, org_id: 17, name: 8, secret: 95, sealed_by: 11 },
+  },
+  {
+    table: "scim_users",
+    where: "D1",
+    // Written by: directories of organisations, of which one of twenty has one.
+    perDay: newMembers / 20,
+    life: "population",
+    rows: members / 20,
+    text: {
+      org_id: 17,
+      scim_id: 25,
+      sub,
+      external_id: 36,
+      user_name_key: 24,
+      email_key: 24,
+      display_key: 14,
+      document: 600,
+    },
+    numbers: { created_account: 1, active: 1 },
+    absent: ["suspended_at_ms"],
+  },
+  {
+    table: "scim_groups",
+    where: "D1",
+    // Written by: directories of organisations.
+    perDay: 1,
+    life: "population",
+    rows: organizations,
+    text: { org_id: 17, group_id: 25, external_id: 36, display_name: 16, display_key: 16 },
+  },
+  {
+    table: "scim_members",
+    where: "D1",
+    // Written by: directories of organisations.
+    perDay: newMembers / 5,
+    life: "population",
+    rows: members / 5,
+    text: { org_id: 17, group_id: 25, scim_id: 25 },
+  },
+  {
+    table: "scim_group_roles",
+    where: "D1",
+    // Written by: admin API.
+    perDay: 1,
+    life: "population",
+    rows: organizations / 5,
+    text: { org_id: 17, group_id: 25, role: 10 },
+  },
+  {
     table: "organization_role_permissions",
     where: "D1",
     // Written by: admin API.

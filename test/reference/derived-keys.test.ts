@@ -29,5 +29,5 @@ test("ADR 6: exactly what stays sealed in D1 is sealed again", () => {
   const named = [...rows()]
     .filter(([, afterwards]) => afterwards === "sealed again, with progress")
     .map(([key]) => key);
-  expect(named.toSorted()).toEqual(sealed.toSorted());
+  expect(named.toSorted()).toEqual([...new Set(sealed)].toSorted());
 });

@@ -63,6 +63,7 @@ const floors: Readonly<Record<string, readonly string[]>> = {
   ],
   "op-management": [
     ...["index.ts", "worker.ts", "app.ts", "admin-routes.ts"],
+    "scim",
     ...["cut-offs", "import", "organizations"],
     ...["invitations", "registration", "users"],
     ...[
@@ -200,6 +201,7 @@ test("contexts are created only at the boundary, where the request's body has be
     "packages/op-management/src/admin-routes.ts",
     // A call of a resource server, which has no body.
     "packages/op-management/src/introspection/token-validation.ts",
+    "packages/op-management/src/scim/scim-routes.ts",
     // An object's own requests, without a body.
     "packages/op-state/src/changes/record-copies.ts",
     "packages/op-state/src/keys/key-announcement.ts",

@@ -55,7 +55,7 @@ function statementsOf(text: string): readonly { readonly by: string; readonly sq
 
 /** Statements by name, in files that have statements about people too: of other tables alone. */
 const otherStatements = [
-  ...["oldestChanges", "endedCutOffs", "endedInvitations"],
+  ...["oldestChanges", "endedCutOffs", "endedInvitations", "endedScimTokens"],
   'undeclaredName.replace("?2", "?1")',
   'retired("retired_subjects")',
 ];
@@ -83,6 +83,7 @@ const generic: Readonly<Record<string, string>> = {
   "op-management/src/import/export-routes.ts": "people",
   "op-management/src/import/insert-lines.ts": "people",
   "op-management/src/roles/assignment-store.ts": "roles of users, and what groups and roles give",
+  "op-management/src/scim/directory-store.ts": "users or groups of a directory",
   "op-management/src/users/update-many.ts": "people",
   "op-state/src/backup/database-backup.ts": "every table",
   "op-state/src/sessions/sign-in-attempts.ts": "tables of the object",
@@ -151,6 +152,10 @@ const mixed: Readonly<Record<string, readonly [tables: string, reason: string]>>
   ],
   "op-management/src/roles/assignment-store.ts": ["group_roles, invitations, role_permissions", rbac],
   "op-management/src/roles/role-authority.ts": ["group_roles, role_permissions", rbac],
+  "op-management/src/scim/directory-store.ts": [
+    "scim_group_roles, scim_groups, scim_members",
+    "groups of a directory have its users",
+  ],
   "op-management/src/upstreams/upstream-routes.ts": ["group_roles, role_permissions", rbac],
   "op-management/src/users/update-many.ts": ["attributes", "values are of declared attributes"],
   "op-management/src/users/user-table.ts": [
@@ -160,7 +165,7 @@ const mixed: Readonly<Record<string, readonly [tables: string, reason: string]>>
   "op-state/src/mail/find-change.ts": ["admin_events", "a mail about a change waits for its event"],
   "op-state/src/mail/find-recipient.ts": ["branding", "a mail has the branding in force"],
   "op-state/src/sweeps/sweep-database.ts": [
-    "control_changes, cut_offs, invitations",
+    "control_changes, cut_offs, invitations, scim_tokens",
     "what has passed, of every table",
   ],
   "op-state/src/sweeps/sweep-leaving-users.ts": ["admin_events, control_changes", "a person leaves by a change"],
@@ -168,7 +173,7 @@ const mixed: Readonly<Record<string, readonly [tables: string, reason: string]>>
   "shared/src/users/consents.ts": ["clients", "a consent is to a client that exists"],
   "shared/src/users/identities.ts": ["upstreams", "names of providers"],
   "shared/src/users/organizations.ts": [
-    "cut_offs, organization_role_permissions, organizations",
+    "cut_offs, organization_role_permissions, organizations, scim_group_roles, scim_members",
     "what a membership gives, and what has ended it",
   ],
   "shared/src/users/user-directory.ts": ["group_roles, role_permissions", rbac],

@@ -86,6 +86,15 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "INSERT memberships": administrator,
     "UPDATE memberships": administrator,
   },
+  "op-management/src/scim/directory-store.ts": {
+    "DELETE scim_users": "the version of the user that was read",
+    "INSERT scim_users":
+      "nobody of the organisation has the userName and the externalId; a condition of the transaction",
+    "UPDATE scim_users": "the version of the user that was read, and for a connection the domain and the address",
+  },
+  "op-management/src/scim/end-person.ts": {
+    "UPDATE users": "the account is as it was read: nothing else gives it anything",
+  },
   "op-management/src/roles/assignment-store.ts": { "DELETE *": administrator, "INSERT *": administrator },
   "op-management/src/users/update-many.ts": {
     "DELETE *": administrator,

@@ -29,6 +29,7 @@ import { organizationRoutes } from "./organizations/organization-routes.ts";
 import { refusalRoutes } from "./refusals/refusal-routes.ts";
 import { resourceRoutes } from "./resources/resource-routes.ts";
 import { rbacRoutes } from "./roles/role-routes.ts";
+import { scimTokenRoutes } from "./scim/token-routes.ts";
 import { generationRoutes } from "./shards/generation-routes.ts";
 import { leaseRoutes } from "./shards/lease-routes.ts";
 import { upstreamRoutes } from "./upstreams/upstream-routes.ts";
@@ -60,6 +61,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
   ...exportRoutes,
   ...rbacRoutes,
   ...organizationRoutes,
+  ...scimTokenRoutes,
   ...keyRoutes,
   ...revocationRoutes,
   ...generationRoutes,

@@ -10,8 +10,8 @@ import { mailEventBody, mailEventsEndpoint } from "./mail/mail-events-endpoint.t
 import { revocationEndpoint } from "./revocation/revocation-endpoint.ts";
 
 /**
- * **The routes of op-management.** An app uses the memory of one isolate; tests create several. What checks documents by schemas, the admin API and
- * the registration of clients, is loaded by its first request.
+ * **The routes of op-management.** An app uses the memory of one isolate; tests create several. What checks documents by schemas, the admin API, SCIM
+ * and the registration of clients, is loaded by its first request.
  */
 export function createApp(isolate: ManagementIsolate = createIsolate()) {
   const app = new Router<ManagementEnv>(isolate.reports);
@@ -55,5 +55,7 @@ export function createApp(isolate: ManagementIsolate = createIsolate()) {
   });
   const admin = onFirstUse(async () => (await import("./admin-routes.ts")).adminRoutes(isolate));
   app.serve("/admin/*", async (request, env, execution) => (await admin()).fetch(request, env, execution));
+  const scim = onFirstUse(async () => (await import("./scim/scim-routes.ts")).scimRoutes(isolate));
+  app.serve("/scim/*", async (request, env, execution) => (await scim()).fetch(request, env, execution));
   return app;
 }

@@ -46,7 +46,15 @@ const existing: Readonly<Record<string, Existing | readonly Existing[]>> = {
 /** The example names a record that only others can create, or whose id this provider chooses. */
 const unknown = [
   ...["deleteClientSecret", "removeFactor", "removeIdentity", "endSession", "endConsent", "endGrant"],
-  ...["readClientSecret", "readInvitation", "deleteInvitation", "readKey", "revokeKey"],
+  ...[
+    "deleteScimToken",
+    "replaceScimGroup",
+    "readClientSecret",
+    "readInvitation",
+    "deleteInvitation",
+    "readKey",
+    "revokeKey",
+  ],
 ];
 /** The outcomes other than that of `response`; nobody signs up by default. */
 const refused: Readonly<Record<string, readonly [status: number, error: string]>> = {

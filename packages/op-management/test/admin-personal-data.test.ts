@@ -15,6 +15,7 @@ const impersonal = [
   ...["announced_version", "client_secrets", "clients", "control_registrations", "deployment", "document_hosts"],
   ...["group_roles", "key_schedule", "resources", "role_permissions", "shard_generations", "trusted_issuers"],
   ...["attributes", "branding", "upstreams", "organizations", "organization_domains", "organization_role_permissions"],
+  ...["scim_tokens", "scim_groups", "scim_members", "scim_group_roles"],
   // Names users by their ids, and its rows are deleted with them.
   "held_records",
   // Hashes of names at another provider: those of a session are deleted with it, those of messages within a day.
@@ -30,7 +31,7 @@ const remaining = [
 async function tablesOf(database: D1Database): Promise<string[]> {
   const { results } = await database
     .prepare(
-      "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB '*_migrations' AND name NOT GLOB '[_s]*_*'",
+      "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB '*_migrations' AND name NOT GLOB '_*' AND name NOT GLOB 'sqlite_*'",
     )
     .all<{ name: string }>();
   return results.map(({ name }) => name);
@@ -89,6 +90,9 @@ async function seed(): Promise<void> {
     ),
     DB.prepare("INSERT INTO memberships VALUES ('pat', 'acme', 'active', 'import', 1000, 1000)"),
     DB.prepare("INSERT INTO membership_roles VALUES ('pat', 'acme', 'billing')"),
+    DB.prepare(
+      "INSERT INTO scim_users VALUES ('acme', 's1', 'pat', 0, 'e1', 'pat', NULL, NULL, 1, '{\"userName\":\"pat\"}', NULL, 1000, 1000)",
+    ),
     DB.prepare("INSERT INTO account_recoveries VALUES ('pat', 'id', 'pat@example.com', 1000, NULL, ?)").bind(later),
     DB.prepare("INSERT INTO consents VALUES ('pat', 'app', '[\"openid\"]', 1000, 2000)"),
     DB.prepare("INSERT INTO user_grants VALUES ('pat', 'app', 'grant', 1, 'wnam', 0, ?, NULL, NULL, NULL, NULL)").bind(
@@ -125,6 +129,7 @@ describe("GET /admin/users/{sub}/export", () => {
       user_groups: [{ group_name: "g" }],
       memberships: [{ org_id: "acme", status: "active", source: "import", joined_at: at }],
       membership_roles: [{ org_id: "acme", role: "billing" }],
+      scim_users: [{ org_id: "acme", external_id: "e1", document: { userName: "pat" }, active: 1, created_at: at }],
       user_passwords: [{ updated_at: at }],
       webauthn_credentials: [{ credential_id: "cred", name: "Key", transports: ["usb"], created_at: at }],
       user_totp: [{ factor_id: "app", created_at: at }],

@@ -84,6 +84,7 @@ const lists: Readonly<Record<string, List>> = {
   },
   listMembers: { path: "/organizations/o1/members", rowsOfItem: 8 },
   listDomains: { path: "/organizations/o1/domains", rowsOfItem: 4 },
+  listScimGroups: { path: "/organizations/o1/scim-groups", rowsOfItem: 8 },
   listMemberships: { path: "/users/v7/memberships", rowsOfItem: 8 },
   listOrganizationRoles: { rowsOfItem: 12 },
   listRoles: { rowsOfItem: 12 },
@@ -168,6 +169,11 @@ const rows: readonly (readonly [D1Database, string])[] = [
        FROM n p, (SELECT i FROM n LIMIT ${mostMemberships}) o`,
   ],
   [DB, `${numbered(2_000)} INSERT INTO organization_role_permissions SELECT 'role' || (i / 2), 'p' || i FROM n`],
+  [
+    DB,
+    `${numbered(5_000)} INSERT INTO scim_groups (org_id, group_id, display_name, display_key, created_at_ms, version)
+       SELECT 'o1', 'g' || i, 'G' || i, 'g' || i, 1, 1 FROM n`,
+  ],
   [DB, `${numbered(2_000)} INSERT INTO role_permissions SELECT 'role' || (i / 2), 'p' || i FROM n`],
   [DB, `${numbered(2_000)} INSERT INTO group_roles SELECT 'group' || (i / 2), 'r' || i FROM n`],
   [

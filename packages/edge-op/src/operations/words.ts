@@ -45,6 +45,11 @@ const wordings: Readonly<Record<string, Wording>> = {
   claimDomain: { words: ["organizations", "domains", "claim"], examples: ["acme acme.example"] },
   checkDomain: { words: ["organizations", "domains", "check"] },
   decideDomain: { words: ["organizations", "domains", "decide"] },
+  createScimToken: { examples: ["acme --name Entra"] },
+  replaceScimGroup: {
+    words: ["organizations", "scim-groups", "set"],
+    examples: ["acme 0mhqk2x9cJq3pV8sT1bRzYw4n --roles billing"],
+  },
   replaceOrganizationRole: { examples: ["billing --permissions invoices:read"] },
   replaceGroup: { examples: ["staff --roles editor"] },
   replaceDocumentHost: { examples: ["agents.example.com --policy ask"] },

@@ -85,6 +85,8 @@ export const exampleBodies: Readonly<Record<string, unknown>> = {
   createOrganization: { org_id: "acme", name: "Acme" },
   updateOrganization: { status: "disabled" },
   replaceMember: { roles: ["billing"] },
+  createScimToken: { name: "Entra" },
+  replaceScimGroup: { roles: ["billing"] },
   replaceOrganizationRole: { permissions: ["invoices:read"] },
   rotateKey: { alg: "ES256" },
   revoke: { sub: "u1cLmU5bGqTzqyG9bqk8Xyg" },
@@ -111,6 +113,8 @@ export const exampleParameters: Readonly<Record<string, string>> = {
   name: "editor",
   org_id: "acme",
   domain: "example.com",
+  token_id: "c2NpbS10b2tlbjAx",
+  group_id: "0mhqk2x9cJq3pV8sT1bRzYw4n",
   kid: "es256-2026-11-22",
 };
 

@@ -43,7 +43,7 @@ const memberSchema = z
     organization: z.string().describe("The organisation's name."),
     status,
     roles,
-    source: z.string().describe("How they became a member: `administrator` or `import`."),
+    source: z.string().describe("How they became a member: `administrator`, `import` or `scim`."),
     joined_at: z.int().describe("Seconds since the epoch."),
     updated_at: z.int().describe("Seconds since the epoch."),
   })

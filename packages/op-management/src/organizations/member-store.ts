@@ -61,19 +61,20 @@ export async function listMemberships(
 }
 
 type Written = Pick<StoredMember, "sub" | "orgId" | "status" | "roles"> & { readonly atMs: number };
+type Added = Written & { readonly source?: "administrator" | "scim" };
 
 /** Fails, together with its transaction, for somebody who is a member, or of {@link mostMemberships} organisations already. */
 export function insertMember(
   database: D1Database,
-  { sub, orgId, status, roles, atMs }: Written,
+  { sub, orgId, status, roles, atMs, source = "administrator" }: Added,
 ): readonly D1PreparedStatement[] {
   return [
     peopleOf(database)
       .prepare(
         `INSERT INTO memberships (sub, org_id, status, source, joined_at_ms, updated_at_ms)
-           SELECT ?1, ?2, iif((SELECT count(*) FROM memberships WHERE sub = ?1) < ${mostMemberships}, ?3, NULL), 'administrator', ?4, ?4`,
+           SELECT ?1, ?2, iif((SELECT count(*) FROM memberships WHERE sub = ?1) < ${mostMemberships}, ?3, NULL), ?5, ?4, ?4`,
       )
-      .bind(sub, orgId, status, atMs),
+      .bind(sub, orgId, status, atMs, source),
     insertRoles(database, { sub, orgId, roles }),
   ];
 }

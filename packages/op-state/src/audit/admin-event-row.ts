@@ -32,7 +32,7 @@ const personal = new Set([
 const aboutUsers = new Set(["user", "sub"]);
 /** They take nothing away, or what they took away is not in D1: tokens, grants, sessions and cut-offs end in objects. */
 const harmless =
-  /\.(create|member_add|domain_claim|register|export|exported|renamed|language_changed|recovery_asked|deletion_near|new_browser|use|given|provisioned|sign_up|session_end|grant_end|revoke|cut-off|decided)$|^(key|generation|deployment)\./;
+  /\.(create|member_add|domain_claim|scim_add|scim_group_add|scim_token_create|register|export|exported|renamed|language_changed|recovery_asked|deletion_near|new_browser|use|given|provisioned|sign_up|session_end|grant_end|revoke|cut-off|decided)$|^(key|generation|deployment)\./;
 const recordNouns: Readonly<Record<string, HeldKind | "invitation">> = {
   ...{ user: "user", sub: "user", client: "client", secret: "client", issuer: "issuer", upstream: "upstream" },
   ...{ resource: "resource", role: "role", group: "group", "document-host": "document-host", invitation: "invitation" },

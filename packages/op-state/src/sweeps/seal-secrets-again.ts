@@ -1,4 +1,4 @@
-import { clientSecretSeal } from "@edge-op/shared/callers/client-secret";
+import { clientSecretSeal, scimTokenOwner } from "@edge-op/shared/callers/client-secret";
 import { keyFingerprint } from "@edge-op/shared/secrets/deployment-facts";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { openSealed, type SealPurpose, sealText } from "@edge-op/shared/secrets/seal";
@@ -29,6 +29,12 @@ interface SealedRow {
 
 export const sealedTables: readonly SealedTable[] = [
   { name: "client_secrets", purpose: "client-secret-seal", key: ["client_id", "id"], bound: clientSecretSeal },
+  {
+    name: "scim_tokens",
+    purpose: "client-secret-seal",
+    key: ["org_id", "id"],
+    bound: (orgId, id) => clientSecretSeal(scimTokenOwner(orgId), id),
+  },
   { name: "user_totp", purpose: "factor-seal", key: ["sub", "factor_id"], bound: factorSeal },
   { name: "upstreams", purpose: "upstream-seal", key: ["upstream_id"], bound: upstreamSeal },
 ];

@@ -45,14 +45,16 @@ const endedPasswords = `DELETE FROM user_passwords WHERE sub IN
 const endedRecoveries = `DELETE FROM account_recoveries WHERE sub IN
    (SELECT sub FROM account_recoveries WHERE until_ms <= ?1 ORDER BY until_ms LIMIT ?2)`;
 
+const endedScimTokens = `DELETE FROM scim_tokens WHERE id IN
+   (SELECT id FROM scim_tokens WHERE expires_at_ms <= ?1 ORDER BY expires_at_ms LIMIT ?2)`;
 const endedMessages = `DELETE FROM upstream_endings WHERE seq IN
    (SELECT seq FROM upstream_endings WHERE until_ms <= ?1 ORDER BY until_ms LIMIT ?2)`;
 
 /**
  * **Deletes rows of D1 that have ended**: old changes of the log, cut-offs, replaced addresses, invitations, temporary passwords, recoveries,
- * messages of upstream providers, sessions and offline grants of users who do not return. By alarm, once a day, in bounded batches; `sweepOthers` is
- * part of each batch, and returns true once it is complete. Makes the words by which users are found whom the previous release has written. Cost: 1
- * D1 call for each batch, 2 if words were missing.
+ * messages of upstream providers, SCIM tokens, sessions and offline grants of users who do not return. By alarm, once a day, in bounded batches;
+ * `sweepOthers` is part of each batch, and returns true once it is complete. Makes the words by which users are found whom the previous release has
+ * written. Cost: 1 D1 call for each batch, 2 if words were missing.
  */
 export async function sweepDatabase(
   ledger: UnfinishedWork,
@@ -77,6 +79,7 @@ export async function sweepDatabase(
     database.prepare(endedInvitations).bind(atMs, rows),
     peopleOf(database).prepare(endedPasswords).bind(atMs, rows),
     peopleOf(database).prepare(endedRecoveries).bind(atMs, rows),
+    database.prepare(endedScimTokens).bind(atMs, rows),
     peopleOf(database).prepare(endedMessages).bind(atMs, rows),
   ];
   const part = [

@@ -266,6 +266,8 @@ const reasons = {
   "revocation-token-invalid":
     "The bearer token of a revocation of an upstream provider is not valid, or its record accepts none; `detail` names the claim.",
   "role-has-holders": "Admin API: a role or group that has holders would give its first admin scopes.",
+  "scim-request": "SCIM: a request is not accepted; `detail` names the `scimType` and what is wrong, without values.",
+  "scim-token": "SCIM: the token is unknown, has ended or was deleted, or is of another organisation than the path.",
   "scope-empty": "The requested scope contains no allowed value.",
   "scope-escalation": "The change affects admin scopes that the access token does not have.",
   "scope-insufficient": "The access token lacks the required scope; `detail` names it.",

@@ -53,6 +53,11 @@ export function clientSecretSeal(clientId: string, id: string): string {
   return `${clientId}\n${id}`;
 }
 
+/** What a token of a directory is sealed for, in place of a client: no client_id begins so. */
+export function scimTokenOwner(orgId: string): string {
+  return `scim:${orgId}`;
+}
+
 export async function hashClientSecret(secret: string): Promise<string> {
   return encodeBase64Url(await digestOf(encodeUtf8(secret)));
 }

@@ -44,6 +44,14 @@ export const personalTables: readonly PersonalTable[] = [
     withheld: ["sub", "updated_at_ms"],
   },
   { table: "membership_roles", exported: ["org_id", "role"], withheld: ["sub"] },
+  {
+    table: "scim_users",
+    exported: ["org_id", "external_id", "document", "active", "created_at_ms"],
+    withheld: [
+      ...["sub", "scim_id", "created_account", "user_name_key", "email_key", "display_key"],
+      ...["suspended_at_ms", "version"],
+    ],
+  },
   { table: "user_passwords", exported: ["updated_at_ms", "temporary_until_ms"], withheld: ["sub", "hash"] },
   {
     table: "webauthn_credentials",
@@ -90,7 +98,7 @@ export const personalTables: readonly PersonalTable[] = [
 ];
 
 /** Columns of JSON text. */
-const documents = new Set(["claims", "attributes", "transports", "allowed"]);
+const documents = new Set(["claims", "attributes", "transports", "allowed", "document"]);
 
 /** The rows of a person, in the order of the tables. */
 export function selectPersonalData(database: D1Database, sub: string): D1PreparedStatement[] {
