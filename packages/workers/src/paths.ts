@@ -15,7 +15,7 @@ export const ownedPaths = {
   "op-management": {
     binding: "MANAGEMENT",
     paths: ["/introspect", "/revoke", "/ready", "/mail/events"],
-    trees: ["/admin", "/register"],
+    trees: ["/admin", "/organizations", "/register"],
   },
   "op-userinfo": { binding: "USERINFO", paths: ["/userinfo"], trees: [] },
   "op-auth": {

@@ -188,9 +188,12 @@ const reasons = {
   "nobody-signed-in": "Nobody is signed in.",
   "nonce-too-long": "`nonce` is too long.",
   "other-subject-signed-in": "Another user than the requested one signed in.",
+  "organization-last-owner": "Organisations: the change would leave the organisation without an active owner.",
   "organization-not-found": "Admin API: there is no such organisation, or no such member of it.",
   "organization-not-member":
     "The person is no member of the requested organisation, or was removed; or it is unknown, disabled or not of the grant.",
+  "organization-permission-lacking":
+    "Organisations: the membership lacks the `org:` permission that the operation needs, or that it would give, take or end.",
   "organization-parameter":
     "`organization` is malformed, is not allowed by the registration of the client, or is another one than that of the grant.",
   "organization-required":
