@@ -82,9 +82,10 @@ const bodyFormats: Readonly<Partial<Record<AdminRoute["method"], BodyFormat>>> =
 type Parameter = (name: string) => string;
 
 /**
- * **The admin API, and the API of an organisation's own administrators**: the router, the authorization, the validation and `/admin/openapi.json` derive
- * from two tables of the same routes. A request is authorized before its body is read, so that bodies of unauthorized callers are not held, and again when it is complete, so that a token revoked meanwhile
- * changes nothing. The first request below `/admin` loads this module.
+ * **The admin API, and the API of an organisation's own administrators**: the router, the authorization and the validation derive from two tables of
+ * the same routes, `/admin/openapi.json` from the first. A request is authorized before its body is read, so that bodies of unauthorized callers are
+ * not held, and again when it is complete, so that a token revoked meanwhile changes nothing. The first request below `/admin` or `/organizations`
+ * loads this module.
  */
 export function adminRoutes(isolate: ManagementIsolate): Router<ManagementEnv> {
   const { reports } = isolate;

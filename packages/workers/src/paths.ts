@@ -23,7 +23,7 @@ export const ownedPaths = {
     paths: ["/authorize", "/par", "/device_authorization", "/device", "/invitation"],
     trees: ["/flow", "/account", "/logout", "/assets", "/upstream"],
   },
-  "op-console": { binding: "CONSOLE", paths: [], trees: ["/console"] },
+  "op-console": { binding: "CONSOLE", paths: [], trees: ["/console", "/organization"] },
 } as const satisfies Readonly<Record<string, OwnedPaths>>;
 
 export type Owner = OwnedPaths["binding"];
