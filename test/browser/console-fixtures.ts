@@ -9,20 +9,30 @@ export const consoleScopes = [
   ...["admin:keys", "admin:shards", "admin:audit"],
 ];
 
+interface Options {
+  readonly origin?: string;
+  readonly hasScripts?: boolean;
+  /** The page to which the person signs in. */
+  readonly path?: string;
+  /** What is done between the creation of the person and their sign-in. */
+  join?(): Promise<unknown>;
+}
+
 /** Creates an administrator with these permissions, who signs in to the console with a new authenticator app. */
 export async function signInToConsole(
   { admin, provider }: Pick<BrowserFixtures, "admin" | "provider">,
   context: BrowserContext,
   username: string,
   permissions: readonly string[],
-  { origin = provider.origin, hasScripts = true } = {},
+  { origin = provider.origin, hasScripts = true, path = "/console", join }: Options = {},
 ): Promise<Page> {
   const { password } = person;
   await admin.require("PUT", `/roles/role-${username}`, { permissions });
   const claims = { name: `${username} Example` };
   await admin.require("POST", "/users", { sub: username, username, password, claims, roles: [`role-${username}`] });
+  await join?.();
   const page = await context.newPage();
-  await page.goto(`${origin}/console`);
+  await page.goto(`${origin}${path}`);
   await page.fill("#username", username);
   await page.fill("#password", password);
   await page.click("#sign-in");

@@ -80,7 +80,9 @@ function consoleMetadata(issuer: string): ClientMetadata {
     redirect_uris: [`${issuer}/console/callback`],
     post_logout_redirect_uris: [`${issuer}/console`],
     scope: ["openid", "profile", "permissions", ...shown].join(" "),
-    audiences: [`${issuer}/admin`],
+    // The pages of an organisation's own administrators are of this client too.
+    audiences: [`${issuer}/admin`, `${issuer}/organizations`],
+    organization: "allowed",
     access_token_lifetime: consoleTokenSeconds,
     require_mfa: true,
     require_pkce: true,

@@ -18,13 +18,13 @@ import { clientPages } from "./clients/clients.ts";
 import { heldPages } from "./held-records/held-record-pages.tsx";
 import { issuerPages } from "./issuers/issuers.tsx";
 import { keyPages } from "./keys/key-pages.tsx";
+import { memberPages } from "./organizations/member-pages.tsx";
 import { organizationPages } from "./organizations/organizations.tsx";
 import { overviewRoutes } from "./overview/overview.tsx";
 import { refusalPages } from "./refusals/refusal-pages.tsx";
 import { resourcePages } from "./resources/resources.ts";
 import { rolePages } from "./roles/roles.ts";
 import { readConsoleBranding } from "./serve/branding.ts";
-import { signOutPath } from "./serve/define-page.tsx";
 import type { ConsoleRoute } from "./serve/route.ts";
 import { respondFailure, respondRoute, signOut } from "./serve/serve-console.tsx";
 import { callbackPath, completeSignIn } from "./session/sign-in.ts";
@@ -41,6 +41,7 @@ export const consoleRoutes: readonly ConsoleRoute[] = [
   ...userPages,
   ...rolePages,
   ...organizationPages,
+  ...memberPages,
   ...resourcePages,
   ...issuerPages,
   ...keyPages,
@@ -85,7 +86,8 @@ export function createAppWith<Env extends OwnEnv>(callWorker: Call<Env>) {
   };
 
   serve(callbackPath, { GET: completeSignIn });
-  serve(signOutPath, { POST: signOut });
+  serve("/console/sign-out", { POST: (at) => signOut(at) });
+  serve("/organization/:org_id/sign-out", { POST: (at, { org_id: orgId }) => signOut(at, orgId) });
   for (const route of consoleRoutes) {
     const respond = (at: ConsoleCall, parameters: Readonly<Record<string, string>>) =>
       respondRoute(at, route, parameters);

@@ -9,7 +9,7 @@ import { Router } from "@edge-op/shared/http/router";
 import { handlerOf, serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import type { ManagementEnv } from "@edge-op/workers/env";
 import { authorizeAdmin } from "./admin/authorize-admin.ts";
-import type { AdminRoute } from "./admin/define-route.ts";
+import type { AdminCall, AdminRoute } from "./admin/define-route.ts";
 import { describeApi } from "./admin/openapi.ts";
 import { attributeRoutes } from "./attributes/attribute-routes.ts";
 import { auditRoutes } from "./audit/audit-routes.ts";
@@ -25,6 +25,8 @@ import { invitationRoutes } from "./invitations/invitation-routes.ts";
 import type { ManagementIsolate } from "./isolate.ts";
 import { issuerRoutes } from "./issuers/issuer-routes.ts";
 import { keyRoutes } from "./keys/key-routes.ts";
+import { delegatedRoutes } from "./organizations/delegated-routes.ts";
+import { authorizeDelegate } from "./organizations/delegation.ts";
 import { organizationRoutes } from "./organizations/organization-routes.ts";
 import { refusalRoutes } from "./refusals/refusal-routes.ts";
 import { resourceRoutes } from "./resources/resource-routes.ts";
@@ -82,9 +84,10 @@ const bodyFormats: Readonly<Partial<Record<AdminRoute["method"], BodyFormat>>> =
 type Parameter = (name: string) => string;
 
 /**
- * **The admin API**: the router, the authorization, the validation and `/admin/openapi.json` derive from one table of routes. A request is authorized
- * before its body is read, so that bodies of unauthorized callers are not held, and again when it is complete, so that a token revoked meanwhile
- * changes nothing. The first request below `/admin` loads this module.
+ * **The admin API, and the API of an organisation's own administrators**: the router, the authorization and the validation derive from two tables of
+ * the same routes, `/admin/openapi.json` from the first. A request is authorized before its body is read, so that bodies of unauthorized callers are
+ * not held, and again when it is complete, so that a token revoked meanwhile changes nothing. The first request below `/admin` or `/organizations`
+ * loads this module.
  */
 export function adminRoutes(isolate: ManagementIsolate): Router<ManagementEnv> {
   const { reports } = isolate;
@@ -96,26 +99,56 @@ export function adminRoutes(isolate: ManagementIsolate): Router<ManagementEnv> {
   };
   serveEndpoint(app, "/admin/openapi.json", { GET: describe }, { cors: "always" });
 
-  for (const [path, ofPath] of Map.groupBy(adminRouteTable, (route) => route.path)) {
-    const routes = Object.fromEntries(ofPath.map((route) => [route.method, route]));
-    app.serve(`/admin${path.replace(/\{(\w+)\}/g, ":$1")}`, async (request, env, execution, parameters) => {
-      const context = createRequestContext(request, env, execution, `/admin${path}`, reports);
-      const parameter: Parameter = (name) => parameters[name] ?? "";
-      return finishResponse(context, await respond(context, isolate, routes, request, parameter));
+  const serve = (prefix: string, table: readonly ServedRoute[]) => {
+    for (const [path, ofPath] of Map.groupBy(table, (served) => served.path)) {
+      const routes = Object.fromEntries(ofPath.map((served) => [served.route.method, served]));
+      app.serve(`${prefix}${path.replace(/\{(\w+)\}/g, ":$1")}`, async (request, env, execution, parameters) => {
+        const context = createRequestContext(request, env, execution, `${prefix}${path}`, reports);
+        const parameter: Parameter = (name) => parameters[name] ?? "";
+        return finishResponse(context, await respond(context, isolate, routes, request, parameter));
+      });
+    }
+    app.serve(`${prefix}/*`, async (request, env, execution) => {
+      const context = createRequestContext(request, env, execution, `${prefix}/*`, reports);
+      const failure = reportFailure(new OAuthError("not_found", "path-unknown"), context);
+      return finishResponse(context, renderJson(failure));
     });
-  }
-  app.serve("/admin/*", async (request, env, execution) => {
-    const context = createRequestContext(request, env, execution, "/admin/*", reports);
-    const failure = reportFailure(new OAuthError("not_found", "path-unknown"), context);
-    return finishResponse(context, renderJson(failure));
-  });
+  };
+  serve(
+    "/admin",
+    adminRouteTable.map((route) => ({
+      ...{ path: route.path, route },
+      authorize: async (context, received) => ({
+        actor: await authorizeAdmin(context, isolate, received, route.scope),
+      }),
+    })),
+  );
+  serve(
+    "/organizations",
+    delegatedRoutes.map(({ path, route, needed }) => ({
+      ...{ path, route },
+      authorize: (context, received, parameter) =>
+        authorizeDelegate(context, isolate, received, { orgId: parameter("org_id"), needed }),
+    })),
+  );
   return app;
+}
+
+/** An operation at a path, and who may use it. */
+interface ServedRoute {
+  readonly path: string;
+  readonly route: AdminRoute;
+  authorize(
+    context: RequestContext<ManagementEnv>,
+    received: ReceivedRequest,
+    parameter: Parameter,
+  ): Promise<Pick<AdminCall<unknown, unknown>, "actor" | "delegate">>;
 }
 
 async function respond(
   context: RequestContext<ManagementEnv>,
   isolate: ManagementIsolate,
-  routes: Readonly<Record<string, AdminRoute>>,
+  routes: Readonly<Record<string, ServedRoute>>,
   request: Request,
   parameter: Parameter,
 ): Promise<EndpointResponse> {
@@ -129,18 +162,18 @@ async function respond(
 async function run(
   head: RequestContext<ManagementEnv>,
   isolate: ManagementIsolate,
-  route: AdminRoute,
+  { route, authorize }: ServedRoute,
   request: Request,
   parameter: Parameter,
 ): Promise<EndpointResponse> {
   const format = route.body && bodyFormats[route.method];
-  if (format !== undefined) await authorizeAdmin(head, isolate, new ReceivedRequest(request), route.scope);
+  if (format !== undefined) await authorize(head, new ReceivedRequest(request), parameter);
   const received = await receiveRequest(request, format, head);
   const context = format === undefined ? head : arriveNow(head);
   const { body, headers } = await route.run({
     context,
     isolate,
-    actor: await authorizeAdmin(context, isolate, received, route.scope),
+    ...(await authorize(context, received, parameter)),
     parameter,
     ifMatch: received.headers.get("if-match") ?? undefined,
     ifNoneMatch: received.headers.get("if-none-match") ?? undefined,

@@ -54,7 +54,9 @@ export function createApp(isolate: ManagementIsolate = createIsolate()) {
     GET: (context, request) => readinessEndpoint(context, isolate, checks, request),
   });
   const admin = onFirstUse(async () => (await import("./admin-routes.ts")).adminRoutes(isolate));
-  app.serve("/admin/*", async (request, env, execution) => (await admin()).fetch(request, env, execution));
+  for (const tree of ["/admin/*", "/organizations/*"]) {
+    app.serve(tree, async (request, env, execution) => (await admin()).fetch(request, env, execution));
+  }
   const scim = onFirstUse(async () => (await import("./scim/scim-routes.ts")).scimRoutes(isolate));
   app.serve("/scim/*", async (request, env, execution) => (await scim()).fetch(request, env, execution));
   return app;

@@ -3,8 +3,9 @@
  * (session/browser-accounts.ts), `op-browser` a random secret to which interactions are bound, `op-known` the ways in that have succeeded in this
  * browser (session/known-browser.ts), `op-device` the people who need no second factor in it (factors/remembered-device.ts), `op-people` those who
  * have signed in in it (session/known-browser.ts), `op-terms` who has agreed to which terms (session/agreed-terms.ts), `op-language` the chosen
- * language, `op-notice` what the account page says next, `op-console` the session of an administrator in the console. `__Host-` under https, so that
- * no other host can set one; HttpOnly; Lax, so that a link from a client to `/authorize` sends them and a foreign form does not.
+ * language, `op-notice` what the account page says next, `op-console` the session of an administrator in the console, `op-organization` that of a
+ * member who administers their own organisation. `__Host-` under https, so that no other host can set one; HttpOnly; Lax, so that a link from a
+ * client to `/authorize` sends them and a foreign form does not.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6265#section-4.1
  */
@@ -23,7 +24,8 @@ export type CookieName =
   | "op-device"
   | "op-notice"
   | "op-language"
-  | "op-console";
+  | "op-console"
+  | "op-organization";
 
 function isSecure(context: RequestContext<unknown>): boolean {
   return context.settings.issuer.startsWith("https:");

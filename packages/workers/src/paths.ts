@@ -15,7 +15,7 @@ export const ownedPaths = {
   "op-management": {
     binding: "MANAGEMENT",
     paths: ["/introspect", "/revoke", "/ready", "/mail/events"],
-    trees: ["/admin", "/register", "/scim"],
+    trees: ["/admin", "/organizations", "/register", "/scim"],
   },
   "op-userinfo": { binding: "USERINFO", paths: ["/userinfo"], trees: [] },
   "op-auth": {
@@ -23,7 +23,7 @@ export const ownedPaths = {
     paths: ["/authorize", "/par", "/device_authorization", "/device", "/invitation"],
     trees: ["/flow", "/account", "/logout", "/assets", "/upstream"],
   },
-  "op-console": { binding: "CONSOLE", paths: [], trees: ["/console"] },
+  "op-console": { binding: "CONSOLE", paths: [], trees: ["/console", "/organization"] },
 } as const satisfies Readonly<Record<string, OwnedPaths>>;
 
 export type Owner = OwnedPaths["binding"];

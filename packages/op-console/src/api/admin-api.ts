@@ -10,9 +10,12 @@ export type AdminScope =
   | "admin:shards"
   | "admin:audit";
 
+/** The permissions of a member that pages of their own organisation need. */
+export type MemberPermission = "org:members" | "org:connection" | "org:scim" | "org:settings";
+
 export interface ApiRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Below `/admin`. */
+  /** Below `/admin`, or below the organisation. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string | undefined>>;
   readonly body?: unknown;
@@ -45,14 +48,20 @@ export class ChangeRefused extends Error {
   }
 }
 
-/** **The admin API, with the token of the person who is signed in.** The console can do nothing that this token cannot do anywhere else. */
+/**
+ * **The admin API, or that of an organisation, with the token of the person who is signed in.** The console can do nothing that this token cannot do
+ * anywhere else.
+ */
 export class AdminApi {
   readonly #at: ConsoleCall;
   readonly #token: string;
+  readonly #below: string;
 
-  constructor(at: ConsoleCall, token: string) {
+  /** `below`: the path of the API; that of a member's own organisation is `/organizations/{org_id}`. */
+  constructor(at: ConsoleCall, token: string, below = "/admin") {
     this.#at = at;
     this.#token = token;
+    this.#below = below;
   }
 
   async get<Body>(path: string, query: ApiRequest["query"] = {}): Promise<Body> {
@@ -74,7 +83,7 @@ export class AdminApi {
     const search = new URLSearchParams(
       Object.entries(query).flatMap(([name, value]) => (value ? [[name, value]] : [])),
     );
-    const url = `${this.#at.context.settings.issuer}/admin${path}${search.size === 0 ? "" : `?${search}`}`;
+    const url = `${this.#at.context.settings.issuer}${this.#below}${path}${search.size === 0 ? "" : `?${search}`}`;
     const headers: Record<string, string> = { Authorization: `Bearer ${this.#token}` };
     if (body !== undefined) {
       headers["Content-Type"] = method === "PATCH" ? "application/merge-patch+json" : "application/json";

@@ -17,7 +17,7 @@ interface Organization {
   readonly created_at: number;
 }
 
-interface Member {
+export interface Member {
   readonly sub: string;
   readonly username: string;
   readonly status: "active" | "suspended";
@@ -99,7 +99,7 @@ const roles: RecordSpec<OrganizationRole> = {
   detailOf: ({ permissions }) => [permissions.join(" ")],
 };
 
-const memberFields: readonly RecordField[] = [
+export const memberFields: readonly RecordField[] = [
   {
     ...{ name: "status", label: "record.status", kind: "choice" },
     options: [

@@ -1,15 +1,14 @@
 import { Layout, type PageFrame } from "@edge-op/pages/layout";
 import type { Translator } from "@edge-op/pages/translator";
 import type { Child } from "hono/jsx";
-import type { AdminScope } from "../api/admin-api.ts";
 import type { ConsoleSession } from "../session/session.ts";
 import type { ConsoleKey } from "./messages.ts";
-import { mayUse } from "./route.ts";
+import { type ConsoleRoute, mayUse, memberPath, signOutOf } from "./route.ts";
 
 interface Link {
   readonly href: string;
   readonly text: ConsoleKey;
-  readonly scope?: AdminScope;
+  readonly scope?: ConsoleRoute["scope"];
   /** Pages of other records that it leads to. */
   readonly also?: readonly string[];
 }
@@ -37,6 +36,18 @@ const links: readonly Link[] = [
   { href: "/console/branding", text: "nav.branding", scope: "admin:clients" },
 ];
 
+/** The pages of an organisation's own administrators; each is below the organisation. */
+const memberLinks: readonly Link[] = [
+  { href: "", text: "nav.overview" },
+  { href: "/members", text: "nav.members", scope: "org:members" },
+  { href: "/settings", text: "nav.settings", scope: "org:settings" },
+];
+
+function linksOf({ orgId }: ConsoleSession): readonly Link[] {
+  if (orgId === undefined) return links;
+  return memberLinks.map((link) => ({ ...link, href: memberPath(orgId, link.href) }));
+}
+
 interface Props {
   readonly frame: PageFrame & { readonly t: Translator<ConsoleKey> };
   readonly session: ConsoleSession;
@@ -50,12 +61,13 @@ interface Props {
 /** **The layout of the console**: the pages that the person's scopes allow, above the one that is open. */
 export function ConsolePage({ frame, session, signOutToken, path, title, children }: Props) {
   const { t } = frame;
-  const allowed = links.filter(({ scope }) => mayUse(session, scope));
+  const [home, ...others] = linksOf(session);
+  const allowed = others.filter(({ scope }) => mayUse(session, scope));
   const isCurrent = ({ href, also = [] }: Link) =>
-    path === href || (href !== "/console" && [href, ...also].some((each) => path.startsWith(`${each}/`)));
+    path === href || (href !== home?.href && [href, ...also].some((each) => path.startsWith(`${each}/`)));
   const nav = (
     <nav class="sections" aria-label={t("nav.label")}>
-      {allowed.map((link) => (
+      {[...(home ? [home] : []), ...allowed].map((link) => (
         <a href={link.href} aria-current={isCurrent(link) ? "page" : undefined}>
           {t(link.text)}
         </a>
@@ -65,7 +77,7 @@ export function ConsolePage({ frame, session, signOutToken, path, title, childre
   return (
     <Layout {...frame} title={title} nav={nav} wide="full">
       {children}
-      <form method="post" action="/console/sign-out" class="links">
+      <form method="post" action={signOutOf(session)} class="links">
         <span class="muted small">{t("console.as", { name: session.name })}</span>
         <input type="hidden" name="token" value={signOutToken} />
         <button type="submit" class="link" id="sign-out">

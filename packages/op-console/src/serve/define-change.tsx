@@ -1,6 +1,6 @@
 import { redirect } from "@edge-op/pages/respond-page";
 import type { Child } from "hono/jsx";
-import { type AdminScope, type ApiRequest, type ApiResult, ChangeRefused } from "../api/admin-api.ts";
+import { type ApiRequest, type ApiResult, ChangeRefused } from "../api/admin-api.ts";
 import { pageCall, respondView } from "./define-page.tsx";
 import { changedFields, type Field, Fields, malformedFields, readValues, type Values } from "./fields.tsx";
 import type { ConsoleKey } from "./messages.ts";
@@ -19,7 +19,8 @@ export interface Found {
 
 export interface ChangeSpec<Changed extends Found> {
   readonly path: string;
-  readonly scope: AdminScope;
+  readonly scope: NonNullable<ConsoleRoute["scope"]>;
+  readonly isOfMember?: true;
   readonly operations: readonly string[];
   /** The kind of the record, above its name. */
   readonly kind?: ConsoleKey;
@@ -56,11 +57,9 @@ interface Problem {
  * version. A change without fields begins with its confirmation. Every post has a form token.
  */
 export function defineChange<Changed extends Found = Found>(given: ChangeSpec<Changed>): ConsoleRoute {
-  const { path, scope, operations } = given;
+  const { path, scope, operations, isOfMember } = given;
   return {
-    path,
-    scope,
-    operations,
+    ...{ path, scope, operations, ...(isOfMember && { isOfMember }) },
     accepts: ["GET", "POST"],
     async respond(request) {
       const at = await pageCall(request);

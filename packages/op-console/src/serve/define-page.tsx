@@ -2,13 +2,10 @@ import { formToken, requireFormToken } from "@edge-op/pages/form-token";
 import { createFrame } from "@edge-op/pages/frame";
 import { type PageOptions, respondPage } from "@edge-op/pages/respond-page";
 import { readForm } from "@edge-op/shared/http/read-form";
-import type { AdminScope } from "../api/admin-api.ts";
 import { readConsoleBranding } from "./branding.ts";
 import { ConsolePage } from "./console-page.tsx";
 import { consoleCatalog } from "./messages.ts";
-import type { ConsoleRoute, PageCall, SignedIn, View } from "./route.ts";
-
-export const signOutPath = "/console/sign-out";
+import { type ConsoleRoute, type PageCall, type SignedIn, signOutOf, type View } from "./route.ts";
 
 /** The purpose of a form's token is the path that it is posted to: a token of one record's form changes no other record. */
 export function tokenFor({ context, session }: SignedIn, path: string): Promise<string> {
@@ -37,7 +34,7 @@ export async function respondView(
   options: PageOptions = {},
 ): Promise<Response> {
   const { session, path, frame } = at;
-  const signOutToken = await at.token(signOutPath);
+  const signOutToken = await at.token(signOutOf(session));
   return respondPage(<ConsolePage {...{ frame, session, path, title, signOutToken }}>{children}</ConsolePage>, {
     foreignImages: false,
     ...options,
@@ -46,7 +43,8 @@ export async function respondView(
 
 interface PageSpec {
   readonly path: string;
-  readonly scope: AdminScope | undefined;
+  readonly scope: ConsoleRoute["scope"];
+  readonly isOfMember?: true;
   readonly operations: readonly string[];
   /** The page has a form that is posted to it, and changes nothing. */
   readonly isPosted?: true;
@@ -55,11 +53,9 @@ interface PageSpec {
 
 /** **A page that shows something.** */
 export function definePage(spec: PageSpec): ConsoleRoute {
-  const { path, scope, operations, isPosted, show } = spec;
+  const { show, isPosted, ...route } = spec;
   return {
-    path,
-    scope,
-    operations,
+    ...route,
     accepts: isPosted ? ["GET", "POST"] : ["GET"],
     async respond(at) {
       const call = await pageCall(at);

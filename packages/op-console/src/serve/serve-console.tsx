@@ -12,7 +12,7 @@ import { beginSignIn } from "../session/sign-in.ts";
 import { readConsoleBranding } from "./branding.ts";
 import { requireToken } from "./define-page.tsx";
 import { type ConsoleKey, consoleCatalog } from "./messages.ts";
-import { type ConsoleRoute, mayUse, type SignedIn } from "./route.ts";
+import { type ConsoleRoute, mayUse, memberPath, type SignedIn } from "./route.ts";
 
 /** A page that is opened gets a new token before the old one ends, so that there is time for its form. */
 const renewalMs = 10 * 60_000;
@@ -27,17 +27,18 @@ export async function respondRoute(
   parameters: Readonly<Record<string, string>>,
 ): Promise<Response> {
   const { context, request } = at;
-  const session = await readSession(context, request);
+  const orgId = route.isOfMember ? parameters["org_id"] : undefined;
+  const session = await readSession(context, request, orgId);
   const { pathname, search, searchParams } = new URL(request.url);
   const isOpened = request.method === "GET";
   const isEnding = session === undefined || session.expiresAtMs - context.arrivedAtMs < renewalMs;
-  if (isOpened && isEnding) return beginSignIn(at, pathname + search);
-  if (session === undefined) return signInAgain(at);
+  if (isOpened && isEnding) return beginSignIn(at, pathname + search, orgId);
+  if (session === undefined) return signInAgain(at, orgId);
   if (!mayUse(session, route.scope)) throw new OAuthError("insufficient_scope", "scope-insufficient");
   const signedIn: SignedIn = {
     ...at,
     session,
-    api: new AdminApi(at, session.token),
+    api: new AdminApi(at, session.token, orgId && `/organizations/${encodeURIComponent(orgId)}`),
     parameter: (name) => parameters[name] ?? "",
     query: searchParams,
     path: pathname,
@@ -45,7 +46,7 @@ export async function respondRoute(
   try {
     return await route.respond(signedIn);
   } catch (error) {
-    if (error instanceof SignInEnded) return signInAgain(at);
+    if (error instanceof SignInEnded) return signInAgain(at, orgId);
     // A page's own query, such as a cursor that somebody has changed.
     if (error instanceof ChangeRefused) {
       throw new OAuthError("invalid_request", "query-invalid", { description: error.message, detail: error.message });
@@ -55,9 +56,9 @@ export async function respondRoute(
 }
 
 /** A button, not a redirect: a token that is refused at once must not lead in a circle. */
-async function signInAgain({ context, request }: ConsoleCall): Promise<Response> {
+async function signInAgain({ context, request }: ConsoleCall, orgId: string | undefined): Promise<Response> {
   const frame = await frameOf({ context, request });
-  const link = { href: "/console", text: frame.t("console.signIn") };
+  const link = { href: orgId === undefined ? "/console" : memberPath(orgId), text: frame.t("console.signIn") };
   const page = (
     <MessagePage
       frame={frame}
@@ -67,13 +68,13 @@ async function signInAgain({ context, request }: ConsoleCall): Promise<Response>
       sign="ended"
     />
   );
-  return respondPage(page, { status: 401, cookies: [endSessionCookie(context)], foreignImages: false });
+  return respondPage(page, { status: 401, cookies: [endSessionCookie(context, orgId)], foreignImages: false });
 }
 
-/** **`POST /console/sign-out`**: ends the console's session; the next page offers the provider's sign-out. */
-export async function signOut(at: ConsoleCall): Promise<Response> {
+/** **`POST /console/sign-out`**, and of an organisation: ends the console's session; the next page offers the provider's sign-out. */
+export async function signOut(at: ConsoleCall, orgId?: string): Promise<Response> {
   const { context, request } = at;
-  const session = await readSession(context, request);
+  const session = await readSession(context, request, orgId);
   const path = new URL(request.url).pathname;
   if (session !== undefined) {
     await requireToken({ ...at, session, path }, readForm(request).get("token"));
@@ -88,7 +89,7 @@ export async function signOut(at: ConsoleCall): Promise<Response> {
       link={{ href: `${context.settings.issuer}/logout`, text: frame.t("console.signOutOfProvider", { provider }) }}
     />
   );
-  return respondPage(page, { cookies: [endSessionCookie(context)], foreignImages: false });
+  return respondPage(page, { cookies: [endSessionCookie(context, orgId)], foreignImages: false });
 }
 
 function frameOf({ context, request }: Pick<ConsoleCall, "context" | "request">) {
@@ -101,19 +102,25 @@ export async function respondFailure(
   failure: Failure,
 ): Promise<Response> {
   const frame = await frameOf(at);
-  const view = { ...describe(failure, frame.t), reference: at.context.requestId };
+  const [, orgId] = /^\/organization\/([^/]+)/.exec(new URL(at.request.url).pathname) ?? [];
+  const home = orgId === undefined ? "/console" : `/organization/${orgId}`;
+  const view = { ...describe(failure, frame.t, home), reference: at.context.requestId };
   const { status, headers } = failure;
   return respondPage(<ErrorPage frame={frame} view={view} />, { status, headers, foreignImages: false });
 }
 
-function describe({ kind, code, error }: Failure, t: Translator<ConsoleKey>): Omit<ErrorView, "reference"> {
-  const overview = { href: "/console", text: t("console.toOverview") };
+function describe(
+  { kind, code, error }: Failure,
+  t: Translator<ConsoleKey>,
+  home: string,
+): Omit<ErrorView, "reference"> {
+  const overview = { href: home, text: t("console.toOverview") };
   const common = { code, description: undefined, link: overview };
   if (kind === "unavailable") return { ...common, text: t("error.unavailable") };
   if (kind === "bug") return { ...common, text: t("error.server") };
   const reason = error instanceof OAuthError ? error.reason : undefined;
   if (reason === "console-sign-in-failed") {
-    const link = { href: "/console", text: t("console.signIn") };
+    const link = { href: home, text: t("console.signIn") };
     return { ...common, title: t("console.notSignedIn"), text: t("console.notSignedInText"), link };
   }
   if (reason === "form-token-invalid") {

@@ -6,8 +6,9 @@ import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
 import type { OwnEnv } from "../api/console-call.ts";
 
 /**
- * **A signed-in administrator**, sealed in the cookie `op-console`: nothing is stored. The access token in it ends with the session at the provider,
- * with the grant and with the person's rights, so a stolen cookie is worth no more than the token. Cost: 0.
+ * **A signed-in administrator**, sealed in the cookie `op-console`, or in `op-organization` if they administer their own organisation: nothing is
+ * stored. The access token in it ends with the session at the provider, with the grant and with the person's rights, so a stolen cookie is worth no
+ * more than the token. Cost: 0.
  */
 export interface ConsoleSession {
   /** Random: forms are bound to it. */
@@ -16,9 +17,17 @@ export interface ConsoleSession {
   readonly expiresAtMs: number;
   readonly sub: string;
   readonly name: string;
-  /** The scopes of the token that are permissions of the person, at the sign-in: what is shown. The admin API decides what is allowed. */
+  /**
+   * The scopes of the token that are permissions of the person, or the permissions of a member, at the sign-in: what is shown. The API decides what
+   * is allowed.
+   */
   readonly scopes: readonly string[];
+  /** The organisation that the person administers as its member. */
+  readonly orgId?: string | undefined;
 }
+
+/** The two kinds of sessions have cookies of their own: one person may have both. */
+const cookieOf = (orgId: string | undefined) => (orgId === undefined ? "op-console" : "op-organization");
 
 const isSession = objectOf<ConsoleSession>({
   id: isText,
@@ -35,23 +44,24 @@ const longestCookie = 4000;
 export async function sessionCookie(context: RequestContext<OwnEnv>, session: ConsoleSession): Promise<string> {
   const sealed = await sealText(context.env, "console-seal", JSON.stringify(session), { bound: "session" });
   const seconds = Math.max(0, Math.floor((session.expiresAtMs - context.arrivedAtMs) / 1000));
-  const cookie = formatCookie(context, "op-console", sealed, seconds);
+  const cookie = formatCookie(context, cookieOf(session.orgId), sealed, seconds);
   if (cookie.length > longestCookie) throw new Error(`the console's cookie has ${cookie.length} bytes`);
   return cookie;
 }
 
-/** The session of the browser; `undefined` for none, one that has expired, and one that this provider has not made. */
+/** The session of the browser; `undefined` for none, one that has expired or is of another organisation, and one that this provider has not made. */
 export async function readSession(
   context: RequestContext<OwnEnv>,
   request: ReceivedRequest,
+  orgId?: string,
 ): Promise<ConsoleSession | undefined> {
-  const sealed = readCookie(context, request, "op-console");
+  const sealed = readCookie(context, request, cookieOf(orgId));
   const text = sealed && (await openSealed(context.env, "console-seal", sealed, "session"));
   if (!text) return undefined;
   const session = readStored("console session", text, isSession);
-  return session.expiresAtMs > context.arrivedAtMs ? session : undefined;
+  return session.orgId === orgId && session.expiresAtMs > context.arrivedAtMs ? session : undefined;
 }
 
-export function endSessionCookie(context: RequestContext<OwnEnv>): string {
-  return clearCookie(context, "op-console");
+export function endSessionCookie(context: RequestContext<OwnEnv>, orgId: string | undefined): string {
+  return clearCookie(context, cookieOf(orgId));
 }

@@ -15,6 +15,9 @@ export const consoleScopes = [
   ...["admin:clients", "admin:issuers", "admin:users", "admin:keys", "admin:shards", "admin:audit"],
 ] as const;
 
+/** The scope for a member who administers their own organisation: `permissions` shows those of the membership. */
+const memberScope = "openid profile permissions";
+
 export interface TokenResponse {
   readonly access_token: string;
   readonly expires_in: number;
@@ -60,6 +63,7 @@ import { redirect } from "@edge-op/pages/respond-page";
 import { encodeBase64Url, randomBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import { isNumber, isText, objectOf, readStored } from "@edge-op/protocol/encoding/stored-json";
 import { decodeClaims, type JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
+import { organizationsAudience } from "@edge-op/protocol/oauth/scope";
 import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
 import { type ConsoleSession, sessionCookie } from "./session.ts";
 
@@ -72,6 +76,7 @@ interface Started {
   /** The page to come back to. */
   readonly to: string;
   readonly atMs: number;
+  readonly orgId?: string | undefined;
 }
 
 const isStarted = objectOf<Started>({ nonce: isText, verifier: isText, to: isText, atMs: isNumber });
@@ -79,7 +84,7 @@ const isStarted = objectOf<Started>({ nonce: isText, verifier: isText, to: isTex
 /** A path of the console; the overview for anything else. */
 export function consolePath(text: string): string {
   const path = ownLocation(text);
-  return /^\/console(?:[/?]|$)/.test(path) && !path.startsWith(callbackPath) ? path : "/console";
+  return /^\/(?:console|organization)(?:[/?]|$)/.test(path) && !path.startsWith(callbackPath) ? path : "/console";
 }
 
 /** The console's own host, by the issuer's scheme: an operator who gives it one registers its callback at the client. */
@@ -89,19 +94,22 @@ function callbackUrl({ context, request }: ConsoleCall): string {
   return url.href;
 }
 
-export async function beginSignIn(at: ConsoleCall, to: string): Promise<Response> {
+/** `orgId`: the organisation that a member administers; absent for the deployment. */
+export async function beginSignIn(at: ConsoleCall, to: string, orgId: string | undefined): Promise<Response> {
   const { context, request } = at;
   const { issuer } = context.settings;
   const browser = await identifyBrowser(context, request);
   const verifier = randomBase64Url(32);
   const nonce = randomBase64Url(16);
-  const started: Started = { nonce, verifier, to: consolePath(to), atMs: context.arrivedAtMs };
+  const started: Started = { nonce, verifier, to: consolePath(to), atMs: context.arrivedAtMs, orgId };
   const state = await sealText(context.env, "console-seal", JSON.stringify(started), { bound: browser.id });
   const query = new URLSearchParams({
     client_id: consoleClientId,
     response_type: "code",
     redirect_uri: callbackUrl(at),
-    scope: consoleScopes.join(" "),
+    ...(orgId === undefined
+      ? { scope: consoleScopes.join(" ") }
+      : { scope: memberScope, organization: orgId, resource: organizationsAudience(issuer) }),
     acr_values: "mfa",
     state,
     nonce,
@@ -122,7 +130,7 @@ export async function completeSignIn(at: ConsoleCall): Promise<Response> {
   ];
   const text = await openSealed(context.env, "console-seal", state, browser.id);
   if (text === undefined) throw signInFailed("the sign-in began in another browser, or its state was changed");
-  const { nonce, verifier, to, atMs } = readStored("console sign-in", text, isStarted);
+  const { nonce, verifier, to, atMs, orgId } = readStored("console sign-in", text, isStarted);
   if (context.arrivedAtMs - atMs > signInMs) throw signInFailed("the sign-in took longer than an hour");
   // RFC 9207 §2.4: a code of another provider is not sent to this one.
   if (searchParams.get("iss") !== context.settings.issuer) throw signInFailed("the response is of another issuer");
@@ -134,14 +142,14 @@ export async function completeSignIn(at: ConsoleCall): Promise<Response> {
     redirect_uri: callbackUrl(at),
     code_verifier: verifier,
   });
-  const session = sessionOf(at, nonce, decodeClaims(tokens.id_token), tokens);
+  const session = sessionOf(at, { nonce, orgId }, decodeClaims(tokens.id_token), tokens);
   return redirect(to, [await sessionCookie(context, session)]);
 }
 
 /** The ID token comes from the token endpoint itself, so its signature says nothing more (OIDC Core §3.1.3.7). */
 function sessionOf(
   { context }: ConsoleCall,
-  nonce: string,
+  { nonce, orgId }: Pick<Started, "nonce" | "orgId">,
   claims: JwtClaims = {},
   {
     access_token: token,
@@ -151,6 +159,7 @@ function sessionOf(
 ): ConsoleSession {
   if (claims["nonce"] !== nonce || claims["aud"] !== consoleClientId)
     throw signInFailed("the ID token belongs to another sign-in");
+  if (claims["org_id"] !== orgId) throw signInFailed("the grant is of another organisation");
   if (claims["acr"] !== "mfa" && claims["acr"] !== "phr") throw signInFailed("the sign-in had one factor");
   // Permissions are in access tokens alone (docs/reference/scopes-and-tokens.md); this one is of the same provider, and says only what is shown.
   const { permissions: given } = decodeClaims(token) ?? {};
@@ -162,6 +171,10 @@ function sessionOf(
     expiresAtMs: context.arrivedAtMs + seconds * 1000,
     sub,
     name: typeof claims["name"] === "string" ? [...claims["name"]].slice(0, 64).join("") : sub,
-    scopes: scope.split(" ").filter((value) => value.startsWith("admin:") && permissions.includes(value)),
+    orgId,
+    scopes:
+      orgId === undefined
+        ? scope.split(" ").filter((value) => value.startsWith("admin:") && permissions.includes(value))
+        : permissions.filter((value) => value.startsWith("org:")),
   };
 }

@@ -7,6 +7,7 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { MailBindings } from "@edge-op/shared/mail/tell-person";
 import { revocationSubjects } from "@edge-op/shared/tokens/access-token";
 import type { AccessToken } from "@edge-op/shared/tokens/verified-tokens";
+import type { Delegate } from "../organizations/delegation.ts";
 
 /** **The party that makes an administrative change**; the access token of a request to the admin API is one. */
 export interface Actor {
@@ -21,6 +22,8 @@ export interface Actor {
 export interface ActorRequest<Bindings = unknown> {
   readonly context: RequestContext<ControlPlaneBindings & MailBindings & Bindings>;
   readonly actor: Actor;
+  /** The member who administers their own organisation; absent for an administrator of the deployment. */
+  readonly delegate?: Delegate | undefined;
 }
 
 /**

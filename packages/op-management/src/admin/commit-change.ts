@@ -3,7 +3,9 @@ import { type ControlChange, commitControlChange } from "@edge-op/shared/control
 import type { CutOffIntent } from "@edge-op/shared/control/control-plane-rpc";
 import { type Notice, tellPersonWhen } from "@edge-op/shared/mail/tell-person";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import { requireAuthority, requireAuthorityNow } from "../organizations/delegation.ts";
 import type { ActorRequest } from "./actor.ts";
+import { mayBeConflict } from "./optimistic-concurrency.ts";
 
 export interface AdminChange {
   readonly statements: readonly D1PreparedStatement[];
@@ -25,19 +27,26 @@ export interface AdminEvent {
 
 /**
  * **Commits an administrative change**: its rows, its audit event and its control changes are one D1 transaction. With control changes, it returns
- * when the change is in force on every live shard. Without them (the creation of a record whose absence no isolate remembers), it is one D1 call.
+ * when the change is in force on every live shard. Without them (the creation of a record whose absence no isolate remembers), it is one D1 call. The
+ * change of a delegated administrator stands only while they may make it (ADR 72).
  */
-export async function commitChange({ context, actor }: ActorRequest, change: AdminChange): Promise<void> {
+export async function commitChange({ context, actor, delegate }: ActorRequest, change: AdminChange): Promise<void> {
   const database = context.env.DB;
   const event = recordAdminEvent(context, { ...change.event, clientId: actor.clientId, actor: actor.sub });
-  const statements = [...change.statements, event];
+  const authority = delegate === undefined ? [] : [requireAuthorityNow(database, delegate)];
+  const statements = [...authority, ...change.statements, event];
   const cutOff = change.cutOff && { ...change.cutOff, actor: actor.sub };
   const commit = async (ready?: Promise<unknown>) => {
     if (change.forget.length > 0) return commitControlChange(context, statements, change.forget, cutOff, ready);
     await ready;
     return queryDatabase(() => database.batch(statements));
   };
-  if (change.notice === undefined) await commit();
-  else await tellPersonWhen(context, { ...change.notice, isByAdministrator: true, evidence: change.event }, commit);
+  try {
+    if (change.notice === undefined) await commit();
+    else await tellPersonWhen(context, { ...change.notice, isByAdministrator: true, evidence: change.event }, commit);
+  } catch (cause) {
+    if (delegate !== undefined && mayBeConflict(cause)) await requireAuthority(database, delegate);
+    throw cause;
+  }
   wakeAuditLog(context);
 }

@@ -8,6 +8,7 @@ import type { AccessToken } from "@edge-op/shared/tokens/verified-tokens";
 import type { ManagementEnv } from "@edge-op/workers/env";
 import type * as z from "zod";
 import type { ManagementIsolate } from "../isolate.ts";
+import type { Delegate } from "../organizations/delegation.ts";
 
 export type AdminScope = (typeof adminScopes)[number];
 
@@ -21,6 +22,8 @@ export interface AdminCall<Body, Query> {
   readonly context: RequestContext<ManagementEnv>;
   readonly isolate: ManagementIsolate;
   readonly actor: AccessToken;
+  /** The member who administers their own organisation by the same operation; absent for an administrator of the deployment. */
+  readonly delegate?: Delegate | undefined;
   readonly body: Body;
   readonly query: Query;
   /** The `If-Match` header, for resources with an `ETag` (RFC 9110 §13.1.1). */

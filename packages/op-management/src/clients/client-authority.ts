@@ -1,14 +1,15 @@
-import { adminAudience, isAdminScope } from "@edge-op/protocol/oauth/scope";
+import { administrativeAudiences, isAdminScope, organizationsAudience } from "@edge-op/protocol/oauth/scope";
 import type { ClientMetadata } from "@edge-op/shared/clients/client";
 import type { AccessToken } from "@edge-op/shared/tokens/verified-tokens";
 import { type Actor, isOwnParty, losesAny, refuseOwn, requireAuthority } from "../admin/actor.ts";
 
 /**
  * **Refuses to create or change a client, its keys or its secrets** unless the actor has every admin scope that the client can get, by any grant. A
- * wildcard does not include admin scopes (ADR 18).
+ * wildcard does not include admin scopes (ADR 18). A client that may administer organisations needs the scope of who may administer them.
  */
-export function requireAuthorityOver(actor: Actor, client: ClientMetadata): void {
-  requireAuthority(actor, scopeLists(client).flat());
+export function requireAuthorityOver(actor: Actor, client: ClientMetadata, issuer: string): void {
+  const forOrganizations = audienceLists(client).flat().includes(organizationsAudience(issuer));
+  requireAuthority(actor, [...scopeLists(client).flat(), ...(forOrganizations ? ["admin:users"] : [])]);
 }
 
 /** Every list of scopes that a client can obtain in tokens. */
@@ -21,14 +22,14 @@ function audienceLists({ audiences, token_exchange }: ClientMetadata): readonly 
 }
 
 /**
- * Whether a change removes an admin scope, or the admin API's audience, from any list of a client. Its grants then end, because tokens with the
+ * Whether a change removes an admin scope, or an audience of administration, from any list of a client. Its grants then end, because tokens with the
  * removed value must not be usable until they expire.
  */
 export function losesAdminScope(before: ClientMetadata, after: ClientMetadata, issuer: string): boolean {
-  const audience = adminAudience(issuer);
+  const own = administrativeAudiences(issuer);
   return (
     losesListed(scopeLists(before), scopeLists(after), isAdminScope) ||
-    losesListed(audienceLists(before), audienceLists(after), (value) => value === audience)
+    losesListed(audienceLists(before), audienceLists(after), (value) => own.includes(value))
   );
 }
 

@@ -26,7 +26,7 @@ export function patchClient(call: PatchCall) {
   return async (known: StoredClient) => {
     const { clientId } = known;
     requireOwnMembers(known, body);
-    requireAuthorityOver(actor, known.metadata);
+    requireAuthorityOver(actor, known.metadata, settings.issuer);
     if (body.status === "disabled") requireOtherParty(actor, clientId);
     const metadata = await patchMetadata(call, known.metadata);
     requireOwnClientUsable(actor, clientId, { before: known.metadata, after: metadata }, settings.issuer);
@@ -59,7 +59,7 @@ async function patchMetadata(call: PatchCall, known: ClientMetadata): Promise<Cl
   const { settings } = call.context;
   const { merged, keepOthers } = patchStored(metadataSchema, known, patch);
   const metadata = keepOthers(await requireDocument(merged, settings));
-  requireAuthorityOver(call.actor, metadata);
+  requireAuthorityOver(call.actor, metadata, call.context.settings.issuer);
   if (sectorMembers.some((name) => name in patch)) await requireSector(call.context, metadata);
   return metadata;
 }

@@ -43,7 +43,7 @@ export async function createClient(
 ): Promise<CreatedClient> {
   const { env, settings } = request.context;
   const metadata = await requireDocument(document, settings);
-  requireAuthorityOver(request.actor, metadata);
+  requireAuthorityOver(request.actor, metadata, settings.issuer);
   if (chosen !== undefined && (await isSubRetired(env, chosen))) {
     throw takenError("client_id", "was the sub of a deleted user, and is never given again");
   }

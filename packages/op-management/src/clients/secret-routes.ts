@@ -106,7 +106,7 @@ const rotate = defineRoute({
   async handle(call) {
     const { env, settings } = call.context;
     const { clientId, metadata } = await clients.require(env.DB, call.parameter("client_id"));
-    requireAuthorityOver(call.actor, metadata);
+    requireAuthorityOver(call.actor, metadata, call.context.settings.issuer);
     if (!usesSecret(metadata.token_endpoint_auth_method)) {
       const description = `A client with token_endpoint_auth_method ${metadata.token_endpoint_auth_method} has no secret.`;
       throw new OAuthError("invalid_request", "client-without-secrets", { description });
@@ -160,7 +160,7 @@ const remove = defineRoute({
   async handle(call) {
     const database = call.context.env.DB;
     const { clientId, metadata } = await clients.require(database, call.parameter("client_id"));
-    requireAuthorityOver(call.actor, metadata);
+    requireAuthorityOver(call.actor, metadata, call.context.settings.issuer);
     const id = call.parameter("secret_id");
     const secrets = await listSecrets(database, clientId, nowMs());
     if (!secrets.some((secret) => secret.id === id)) throw new OAuthError("not_found", "secret-not-found");

@@ -18,6 +18,7 @@ import {
 } from "../admin/optimistic-concurrency.ts";
 import { rbacNames } from "../roles/role-schema.ts";
 import { users } from "../users/user-table.ts";
+import { refuseLastOwner, ruleMemberChange } from "./delegation.ts";
 import {
   deleteMember,
   findMember,
@@ -105,7 +106,8 @@ async function put(call: AdminCall<Given, undefined>, orgId: string, sub: string
   const detail = { status: given.status, roles: given.roles };
   try {
     if (known === undefined) {
-      if (call.ifMatch !== undefined) throw memberNotFound();
+      // Only an administrator of the deployment knows people who are no members (O8).
+      if (call.ifMatch !== undefined || call.delegate !== undefined) throw memberNotFound();
       await commitChange(call, {
         statements: insertMember(DB, written),
         forget: [],
@@ -116,8 +118,9 @@ async function put(call: AdminCall<Given, undefined>, orgId: string, sub: string
       requireMatch(call.ifMatch, formatEtag(known.updatedAtMs));
       const { cutOff, ...change } = changeOf(known, "update", detail);
       const isEnding = known.status === "active" && given.status === "suspended";
+      const rule = call.delegate && (await ruleMemberChange(DB, call.delegate, known, given));
       await commitChange(call, {
-        statements: updateMember(DB, known, written),
+        statements: [...(rule?.before ?? []), ...updateMember(DB, known, written), ...(rule?.after ?? [])],
         ...change,
         ...(isEnding && { cutOff }),
       });
@@ -127,6 +130,7 @@ async function put(call: AdminCall<Given, undefined>, orgId: string, sub: string
     const current = await findMember(DB, orgId, sub);
     if (current?.updatedAtMs !== known?.updatedAtMs) return undefined;
     if (known === undefined) await refuseMore(call, sub);
+    else if (call.delegate !== undefined) await refuseLastOwner(DB, known);
     throw cause;
   }
   return findMember(DB, orgId, sub);
@@ -208,6 +212,7 @@ const replace = defineRoute({
   async handle(call) {
     const { DB } = call.context.env;
     const { orgId } = await organizations.require(DB, call.parameter("org_id"));
+    if (call.delegate !== undefined) await requireMember(call);
     const { sub } = await users.require(DB, call.parameter("sub"));
     if (sub.length > longestMemberSub) {
       throw invalidFields([{ path: "sub", message: `of a member has at most ${longestMemberSub} characters` }]);
@@ -228,10 +233,17 @@ const remove = defineRoute({
   async handle(call) {
     const known = await requireMember(call);
     requireMatch(call.ifMatch, formatEtag(known.updatedAtMs));
-    await commitChange(call, {
-      statements: deleteMember(call.context.env.DB, known),
-      ...changeOf(known, "remove", {}),
-    });
+    const { DB } = call.context.env;
+    const rule = call.delegate && (await ruleMemberChange(DB, call.delegate, known, undefined));
+    try {
+      await commitChange(call, {
+        statements: [...(rule?.before ?? []), ...deleteMember(DB, known), ...(rule?.after ?? [])],
+        ...changeOf(known, "remove", {}),
+      });
+    } catch (cause) {
+      if (rule !== undefined && mayBeConflict(cause)) await refuseLastOwner(DB, known);
+      throw cause;
+    }
     return { body: undefined };
   },
 });

@@ -1,7 +1,7 @@
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { visibleText } from "@edge-op/shared/http/plain-text";
-import { requireValid } from "@edge-op/shared/http/require-valid";
+import { invalidFields, requireValid } from "@edge-op/shared/http/require-valid";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { organizationIdPattern } from "@edge-op/shared/users/organizations";
 import * as z from "zod";
@@ -96,8 +96,12 @@ export const organizationRoutes: readonly AdminRoute[] = [
       await organizations.create(call, record);
       return { record };
     },
-    patch: ({ body }) => {
+    patch: ({ body, delegate }) => {
       const { status: asked, ...others } = body;
+      // Its own administrators cannot end it, nor undo what the deployment's have done.
+      if (delegate !== undefined && asked !== undefined) {
+        throw invalidFields([{ path: "status", message: "is set by administrators of the deployment" }]);
+      }
       return async (known) => {
         const { merged, keepOthers } = patchStored(documentSchema, { ...known.document }, others);
         const changed = {

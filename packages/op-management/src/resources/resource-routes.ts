@@ -7,7 +7,7 @@
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import type { FieldError, OAuthError } from "@edge-op/protocol/oauth/errors";
-import { adminAudience } from "@edge-op/protocol/oauth/scope";
+import { administrativeAudiences } from "@edge-op/protocol/oauth/scope";
 import { isUriWithoutFragment } from "@edge-op/protocol/oauth/uris";
 import { invalidFields, requireValid } from "@edge-op/shared/http/require-valid";
 import type { ResourceMetadata } from "@edge-op/shared/resources/resource";
@@ -63,8 +63,9 @@ const resourceSchema = resourceMetadataSchema
 function identifierFaults(identifier: string, issuer: string): FieldError[] {
   const { origin, path } = comparable(identifier);
   const own = comparable(issuer);
-  const admin = comparable(adminAudience(issuer)).path;
-  const isOwn = origin === own.origin && (path === own.path || path === admin || path.startsWith(`${admin}/`));
+  const below = administrativeAudiences(issuer).map((audience) => comparable(audience).path);
+  const isAdministrative = below.some((each) => path === each || path.startsWith(`${each}/`));
+  const isOwn = origin === own.origin && (path === own.path || isAdministrative);
   return isOwn ? [{ path: "identifier", message: "is this provider itself" }] : [];
 }
 

@@ -2,7 +2,7 @@ import type { SigningAlgorithm } from "@edge-op/protocol/jwt/signing-algorithms"
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { AccessTokenType } from "@edge-op/protocol/oauth/registered-names";
 import { registeredSpelling } from "@edge-op/protocol/oauth/resource-indicator";
-import { adminAudience } from "@edge-op/protocol/oauth/scope";
+import { administrativeAudiences } from "@edge-op/protocol/oauth/scope";
 import { requireAllowedSignatures, signatureFor } from "@edge-op/shared/clients/security-profile";
 import type { Resource } from "@edge-op/shared/resources/resource";
 import type { TokenFormat } from "@edge-op/shared/tokens/access-token";
@@ -17,10 +17,14 @@ export function findResources(
   { context, isolate }: ClientRequest,
   audiences: readonly string[],
 ): readonly Resource[] | Promise<readonly Resource[]> {
-  const { issuer } = context.settings;
   // This provider is its own resource and cannot have a rule.
-  const others = audiences.filter((audience) => audience !== issuer && audience !== adminAudience(issuer));
+  const own = ownAudiences(context.settings.issuer);
+  const others = audiences.filter((audience) => !own.includes(audience));
   return others.length === 0 ? [] : isolate.resources.findAll(context, others);
+}
+
+function ownAudiences(issuer: string): readonly string[] {
+  return [issuer, ...administrativeAudiences(issuer)];
 }
 
 /** The values as they are registered, and the resources among them; `audiences` are registered too. */
@@ -29,8 +33,7 @@ export async function findNamed(
   values: readonly string[],
   audiences: readonly string[],
 ): Promise<{ readonly named: readonly string[]; readonly found: readonly Resource[] }> {
-  const { issuer } = context.settings;
-  const own = [issuer, adminAudience(issuer)];
+  const own = ownAudiences(context.settings.issuer);
   const spelled = [...new Set(values.map((value) => registeredSpelling(value, own)))];
   const others = spelled.filter((value) => !own.includes(value));
   if (others.length === 0) return { named: spelled, found: [] };

@@ -190,9 +190,12 @@ const reasons = {
   "other-subject-signed-in": "Another user than the requested one signed in.",
   "organization-domain":
     "Admin API: another organisation has the domain, it is not contested, or the organisation has as many as it can.",
+  "organization-last-owner": "Organisations: the change would leave the organisation without an active owner.",
   "organization-not-found": "Admin API: there is no such organisation, or no such member or domain of it.",
   "organization-not-member":
     "The person is no member of the requested organisation, or was removed; or it is unknown, disabled or not of the grant.",
+  "organization-permission-lacking":
+    "Organisations: the membership lacks the `org:` permission that the operation needs, or that it would give, take or end.",
   "organization-parameter":
     "`organization` is malformed, is not allowed by the registration of the client, or is another one than that of the grant.",
   "organization-required":

@@ -66,3 +66,13 @@ export function isAdminScope(scope: string): boolean {
 export function adminAudience(issuer: string): string {
   return `${issuer}/admin`;
 }
+
+/** The audience of the API by which members administer their own organisation (ADR 72). */
+export function organizationsAudience(issuer: string): string {
+  return `${issuer}/organizations`;
+}
+
+/** **The audiences of administration**: a client must list them, and a wildcard in a policy never covers them (ADR 18). */
+export function administrativeAudiences(issuer: string): readonly string[] {
+  return [adminAudience(issuer), organizationsAudience(issuer)];
+}

@@ -1,12 +1,12 @@
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import { registeredSpelling } from "@edge-op/protocol/oauth/resource-indicator";
-import { adminAudience, isAdminScope } from "@edge-op/protocol/oauth/scope";
+import { administrativeAudiences, isAdminScope } from "@edge-op/protocol/oauth/scope";
 import { admitsClient, type Resource, type ResourceCaller } from "../resources/resource.ts";
 import { type Client, listAllows, registeredScope } from "./client.ts";
 
 /**
- * **Whether a list in a client's policy allows a scope or an audience.** `"*"` covers neither admin scopes nor the audience of the
- * admin API: a client must list them, and only an administrator who holds a scope may list it.
+ * **Whether a list in a client's policy allows a scope or an audience.** `"*"` covers neither admin scopes nor the audiences
+ * of administration: a client must list them, and only an administrator who holds a scope may list it.
  */
 export function allowsScope(list: readonly string[], scope: string): boolean {
   return isAdminScope(scope) ? list.includes(scope) : listAllows(list, scope);
@@ -14,7 +14,7 @@ export function allowsScope(list: readonly string[], scope: string): boolean {
 
 /** `audience` may be a resource indicator; both become values of `aud`. */
 export function allowsAudience(list: readonly string[], audience: string, issuer: string): boolean {
-  return audience === adminAudience(issuer)
+  return administrativeAudiences(issuer).includes(audience)
     ? list.includes(audience)
     : listAllows(list, registeredSpelling(audience, list));
 }
@@ -41,7 +41,7 @@ export function tokenTargets(client: Pick<Client, "metadata">, issuer: string): 
 
 /** The audiences that are known without a lookup, as they are spelled: those of the client, and of this provider. */
 export function registeredAudiences({ metadata }: Pick<Client, "metadata">, issuer: string): readonly string[] {
-  return [...metadata.audiences, issuer, adminAudience(issuer)];
+  return [...metadata.audiences, issuer, ...administrativeAudiences(issuer)];
 }
 
 /** A client as the caller in a resource's rules. */

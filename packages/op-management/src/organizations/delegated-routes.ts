@@ -1,0 +1,36 @@
+import type { AdminRoute } from "../admin/define-route.ts";
+import type { DelegatedPermission } from "./delegation.ts";
+import { organizationRoutes } from "./organization-routes.ts";
+
+/** An operation of the admin API that members may use for their own organisation. */
+interface DelegatedRoute {
+  /** Below `/organizations`. */
+  readonly path: string;
+  readonly route: AdminRoute;
+  /** Absent: any permission to administer the organisation. */
+  readonly needed?: DelegatedPermission;
+}
+
+const delegated: Readonly<Record<string, DelegatedPermission | "any">> = {
+  readOrganization: "any",
+  updateOrganization: "org:settings",
+  listOrganizationRoles: "org:members",
+  listMembers: "org:members",
+  readMember: "org:members",
+  replaceMember: "org:members",
+  deleteMember: "org:members",
+};
+
+/**
+ * **What a company may administer itself** (ADR 72): the operations of `/admin/organizations/{org_id}` that are named here, by the same handlers,
+ * each with the permission that it needs. The roles of members, which have no path below it, are at `/organizations/{org_id}/roles`.
+ */
+export const delegatedRoutes: readonly DelegatedRoute[] = organizationRoutes.flatMap((route) => {
+  const needed = delegated[route.operationId];
+  if (needed === undefined) return [];
+  return [{ route, path: pathOf(route), ...(needed === "any" ? {} : { needed }) }];
+});
+
+function pathOf({ path }: AdminRoute): string {
+  return path.startsWith("/organizations/{org_id}") ? path.slice("/organizations".length) : "/{org_id}/roles";
+}
