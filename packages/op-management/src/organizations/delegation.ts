@@ -22,6 +22,7 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { AccessToken } from "@edge-op/shared/tokens/verified-tokens";
+import { heldRoles } from "@edge-op/shared/users/organizations";
 import type { ManagementEnv } from "@edge-op/workers/env";
 import type { ManagementIsolate } from "../isolate.ts";
 import type { StoredMember } from "./member-store.ts";
@@ -90,10 +91,10 @@ function permissionLacking(scheme: "Bearer" | "DPoP", needed: DelegatedPermissio
   });
 }
 
-/** The condition under which a row of `memberships` (`m`) gives one of the permissions in the JSON of `parameter`. */
-const gives = (parameter: string) =>
-  `m.status = 'active' AND EXISTS (SELECT 1 FROM membership_roles r JOIN organization_role_permissions p ON p.role = r.role
-     WHERE r.sub = m.sub AND r.org_id = m.org_id AND p.permission IN (SELECT value FROM json_each(${parameter})))`;
+/** The permissions in the JSON of `parameter` that a row `m` of `memberships` gives. */
+const given = (parameter: string) =>
+  `SELECT permission FROM organization_role_permissions
+     WHERE permission IN (SELECT value FROM json_each(${parameter})) AND role IN (${heldRoles})`;
 
 /** Fails, together with its transaction, where the condition is true. */
 function refuseWhere(database: D1Database, condition: string, ...values: readonly unknown[]): D1PreparedStatement {
@@ -106,7 +107,7 @@ function refuseWhere(database: D1Database, condition: string, ...values: readonl
 }
 
 const stillHolds = `EXISTS (SELECT 1 FROM memberships m JOIN organizations o ON o.org_id = m.org_id AND o.status = 'active'
-  WHERE m.sub = ?1 AND m.org_id = ?2 AND ${gives("?3")})`;
+  WHERE m.sub = ?1 AND m.org_id = ?2 AND m.status = 'active' AND EXISTS (${given("?3")}))`;
 
 function authorityOf({ sub, orgId, needed }: Delegate): readonly string[] {
   const enough = needed === undefined ? delegatedPermissions : [needed, owner];
@@ -130,9 +131,15 @@ export async function requireAuthority(database: D1Database, delegate: Delegate)
 /** A member as they will be; `undefined`: removed. */
 type NextMember = Pick<StoredMember, "status" | "roles"> | undefined;
 
-const noOwner = `NOT EXISTS (SELECT 1 FROM organization_role_permissions p
-  CROSS JOIN membership_roles r ON r.org_id = ?1 AND r.role = p.role
-  CROSS JOIN memberships m ON m.sub = r.sub AND m.org_id = ?1 AND m.status = 'active' WHERE p.permission = '${owner}')`;
+/** The active owners of an organisation, by their own roles and by groups of the directory. */
+const owners = `SELECT m.sub FROM organization_role_permissions p
+    CROSS JOIN membership_roles r ON r.org_id = ?1 AND r.role = p.role
+    CROSS JOIN memberships m ON m.sub = r.sub AND m.org_id = ?1 AND m.status = 'active' WHERE p.permission = '${owner}'
+  UNION ALL SELECT m.sub FROM organization_role_permissions p
+    CROSS JOIN scim_group_roles g ON g.org_id = ?1 AND g.role = p.role
+    CROSS JOIN scim_members i ON i.org_id = ?1 AND i.group_id = g.group_id
+    CROSS JOIN scim_users s ON s.org_id = ?1 AND s.scim_id = i.scim_id
+    CROSS JOIN memberships m ON m.sub = s.sub AND m.org_id = ?1 AND m.status = 'active' WHERE p.permission = '${owner}'`;
 
 const rolesWith = `SELECT role FROM organization_role_permissions
   WHERE role IN (SELECT value FROM json_each(?1)) AND permission IN (SELECT value FROM json_each(?2))`;
@@ -150,31 +157,30 @@ function lackedBy(delegate: Delegate): readonly string[] {
   return delegatedPermissions.filter((permission) => !holds(delegate, permission));
 }
 
-/**
- * **O9 for roles**: refuses those that give a permission which the delegate lacks. Cost: 1 D1 call.
- */
+/** **O9 for roles**: refuses those that give a permission which the delegate lacks. Cost: 1 D1 call. */
 export async function requireRolesWithin(
   database: D1Database,
   delegate: Delegate,
   roles: readonly string[],
 ): Promise<void> {
-  const [beyond] = await findRolesWith(database, roles, lackedBy(delegate));
-  if (beyond === undefined) return;
-  throw new OAuthError("access_denied", "organization-permission-lacking", {
+  const statement = peopleOf(database)
+    .prepare(`${rolesWith} LIMIT 1`)
+    .bind(JSON.stringify(roles), JSON.stringify(lackedBy(delegate)));
+  const row = await queryDatabase(() => statement.first<{ readonly role: string }>());
+  if (row !== null) throw beyond(`The role ${row.role} gives a permission`);
+}
+
+function beyond(what: string): OAuthError {
+  return new OAuthError("access_denied", "organization-permission-lacking", {
     status: 403,
-    description: `The role ${beyond} gives a permission to administer the organization that your membership lacks.`,
+    description: `${what} to administer the organization that your membership lacks.`,
   });
 }
 
-async function findRolesWith(
-  database: D1Database,
-  roles: readonly string[],
-  permissions: readonly string[],
-): Promise<readonly string[]> {
-  const statement = peopleOf(database).prepare(rolesWith).bind(JSON.stringify(roles), JSON.stringify(permissions));
-  const { results } = await queryDatabase(() => statement.all<{ readonly role: string }>());
-  return results.map(({ role }) => role);
-}
+const held = (permissions: string) =>
+  `SELECT p.permission FROM memberships m
+     CROSS JOIN organization_role_permissions p ON p.permission IN (SELECT value FROM json_each(${permissions})) AND p.role IN (${heldRoles})
+     WHERE m.sub = ?1 AND m.org_id = ?2`;
 
 /**
  * **O9 for a change of a member**: refuses one that gives, takes or ends a permission that the delegate lacks. Returns the statements that fail the
@@ -187,27 +193,35 @@ export async function ruleMemberChange(
   next: NextMember,
 ): Promise<{ readonly before: readonly D1PreparedStatement[]; readonly after: readonly D1PreparedStatement[] }> {
   const roles = next?.roles ?? [];
-  const isEnded = next?.status !== known.status;
   const touched = [
-    ...known.roles.filter((role) => isEnded || !roles.includes(role)),
-    ...roles.filter((role) => isEnded || !known.roles.includes(role)),
+    ...known.roles.filter((role) => !roles.includes(role)),
+    ...roles.filter((role) => !known.roles.includes(role)),
   ];
-  const [owning] = await Promise.all([
-    findRolesWith(database, known.roles, [owner]),
-    requireRolesWithin(database, delegate, touched),
-  ]);
+  const [permissions] = await Promise.all([findHeld(database, known), requireRolesWithin(database, delegate, touched)]);
+  const lacked = lackedBy(delegate);
+  const isEnded = next?.status !== known.status;
+  if (isEnded && permissions.some((permission) => lacked.includes(permission))) {
+    throw beyond("The member has a permission");
+  }
+  const { sub, orgId } = known;
   return {
-    before: [refuseRolesBeyond(database, delegate, touched)],
-    after: owning.length > 0 ? [refuseWhere(database, noOwner, known.orgId)] : [],
+    before: [
+      refuseRolesBeyond(database, delegate, touched),
+      ...(isEnded ? [refuseWhere(database, `EXISTS (${held("?3")})`, sub, orgId, JSON.stringify(lacked))] : []),
+    ],
+    after: permissions.includes(owner) ? [refuseWhere(database, `NOT EXISTS (${owners})`, orgId)] : [],
   };
+}
+
+async function findHeld(database: D1Database, { sub, orgId }: StoredMember): Promise<readonly string[]> {
+  const statement = peopleOf(database).prepare(held("?3")).bind(sub, orgId, JSON.stringify(delegatedPermissions));
+  const { results } = await queryDatabase(() => statement.all<{ readonly permission: string }>());
+  return results.map(({ permission }) => permission);
 }
 
 /** After a failed commit: whether the member is the last active owner. Cost: 1 D1 call. */
 export async function refuseLastOwner(database: D1Database, { sub, orgId }: StoredMember): Promise<void> {
-  const others = `SELECT 1 FROM organization_role_permissions p
-    CROSS JOIN membership_roles r ON r.org_id = ?1 AND r.role = p.role AND r.sub <> ?2
-    CROSS JOIN memberships m ON m.sub = r.sub AND m.org_id = ?1 AND m.status = 'active' WHERE p.permission = '${owner}' LIMIT 1`;
-  const statement = peopleOf(database).prepare(others).bind(orgId, sub);
+  const statement = peopleOf(database).prepare(`SELECT 1 FROM (${owners}) WHERE sub <> ?2 LIMIT 1`).bind(orgId, sub);
   if ((await queryDatabase(() => statement.first())) !== null) return;
   throw new OAuthError("conflict", "organization-last-owner", {
     description: "The member is the last active owner of the organization: give the role to another member first.",

@@ -109,8 +109,8 @@ interface MembershipRow {
 }
 
 const isNames = listOf(isText);
-/** Those that an administrator gives, and those that groups of the directory give (`scim_group_roles`). */
-const heldRoles = `SELECT role FROM membership_roles r WHERE r.sub = m.sub AND r.org_id = m.org_id
+/** The roles of a row `m` of `memberships`: those that an administrator gives, and those that groups of the directory give (`scim_group_roles`). */
+export const heldRoles = `SELECT role FROM membership_roles r WHERE r.sub = m.sub AND r.org_id = m.org_id
   UNION SELECT given.role FROM scim_users s CROSS JOIN scim_members i ON i.org_id = s.org_id AND i.scim_id = s.scim_id
     CROSS JOIN scim_group_roles given ON given.org_id = i.org_id AND given.group_id = i.group_id
     WHERE s.sub = m.sub AND s.org_id = m.org_id`;
