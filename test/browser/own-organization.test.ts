@@ -64,6 +64,24 @@ describe("/organization", () => {
     await page.click("#continue");
     await confirm(page);
     expect(await page.textContent("h1")).toBe("Acme Ltd");
+    await open(page, "/organization/acme/new-domain");
+    await page.fill("#field-domain", "acme.example");
+    await page.click("#continue");
+    await confirm(page);
+    await see(page, "own-domains");
+    expect(await page.textContent("ul.list")).toContain("_edge-op.acme.example");
+    await open(page, "/organization/acme/new-scim-token");
+    await page.fill("#field-name", "Entra");
+    await page.click("#continue");
+    await page.click("#confirm");
+    await see(page, "own-scim-token");
+    const [url, token] = await page.locator("dd").allTextContents();
+    const users = await fetch(`${url}/Users`, { headers: { authorization: `Bearer ${token}` } });
+    expect([users.status, await users.json()]).toMatchObject([200, { totalResults: 0 }]);
+    await open(page, "/organization/acme/directory");
+    await see(page, "own-directory");
+    await open(page, "/organization/acme");
+    await see(page, "own-steps");
     // The last owner stays, and the page says so.
     await open(page, "/organization/acme/members/olga/end");
     await confirm(page);

@@ -230,6 +230,21 @@ describe("O9", () => {
     expect(await rolesOf("bill")).toEqual(["billing"]);
   });
 
+  it.each([
+    ["gives", "hana", { roles: ["hr", "owner"] }],
+    ["gives themselves", "olga", { roles: ["hr", "owner"] }],
+    ["suspends an owner", "otto", { roles: ["owner"], status: "suspended" }],
+  ])("an owner who administers members alone by the commit %s nothing more", async (_, member, body) => {
+    await put("olga", "otto", { roles: ["owner"] });
+    const demote = () => admin.call("PUT", "/organizations/acme/members/olga", { body: { roles: ["hr"] } });
+    const raced = new AdminCaller({ DB: beforeBatch(demote) });
+    const path = `/acme/members/${member}`;
+    const { status } = await raced.call("PUT", path, { token: tokens.get("olga")!, below: "/organizations", body });
+    expect(status).toBeGreaterThanOrEqual(400);
+    expect([await rolesOf("hana"), await rolesOf("olga")]).toEqual([["hr"], ["hr"]]);
+    expect((await admin.call("GET", "/organizations/acme/members/otto")).body.status).toBe("active");
+  });
+
   it("the last active owner stays, and of two who leave at the same moment one does", async () => {
     for (const change of [
       put("olga", "olga", { roles: [] }),

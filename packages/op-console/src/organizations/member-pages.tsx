@@ -1,9 +1,12 @@
+import type { MemberPermission } from "../api/admin-api.ts";
 import type { Paged } from "../api/resources.ts";
 import { membersOf, type RecordField, valuesOf } from "../records/members.ts";
 import { type ChangeSpec, defineChange, type Found } from "../serve/define-change.tsx";
 import { definePage } from "../serve/define-page.tsx";
-import { Done, Facts, Head, List, Pager, Section, timeText } from "../serve/parts.tsx";
+import type { ConsoleKey } from "../serve/messages.ts";
+import { Done, Facts, Head, type Item, List, Pager, Section, timeText } from "../serve/parts.tsx";
 import { type ConsoleRoute, mayUse, memberPath, type PageCall } from "../serve/route.ts";
+import { memberDomainPages } from "./member-directory.tsx";
 import { type Member, memberFields } from "./organizations.tsx";
 
 const path = "/organization/:org_id";
@@ -23,10 +26,45 @@ interface OrganizationRole {
 const own = (at: PageCall, below = "") => memberPath(at.parameter("org_id"), below);
 const person = (sub: string, below = "") => `/members/${encodeURIComponent(sub)}${below}`;
 
+/** The steps of the set-up that the person may take, each with its state. */
+async function stepsOf(at: PageCall): Promise<readonly Item[]> {
+  const { api, t, session } = at;
+  const step = async (
+    scope: MemberPermission,
+    page: string,
+    text: ConsoleKey,
+    isDone: () => Promise<boolean>,
+  ): Promise<readonly Item[]> => {
+    if (!mayUse(session, scope)) return [];
+    const note = t((await isDone()) ? "own.done" : "own.open");
+    return [{ name: t(text), note, actions: [{ href: own(at, page), text: t("own.go") }] }];
+  };
+  const steps = await Promise.all([
+    step("org:members", "/members", "own.stepMembers", async () => {
+      const { members } = await api.get<{ readonly members: readonly Member[] }>("/members", { limit: "2" });
+      return members.length > 1;
+    }),
+    step("org:connection", "/domains", "own.stepDomain", async () => {
+      const { domains } = await api.get<{ readonly domains: readonly { readonly state: string }[] }>("/domains");
+      return domains.some(({ state }) => state === "verified");
+    }),
+    step("org:scim", "/directory", "own.stepDirectory", async () => {
+      const { scim_tokens: tokens } = await api.get<{ readonly scim_tokens: readonly unknown[] }>("/scim-tokens");
+      return tokens.length > 0;
+    }),
+  ]);
+  return steps.flat();
+}
+
 const overview = definePage({
-  ...{ ...common, path, scope: undefined, operations: ["readOrganization"] },
-  async show({ api, t, session, query }) {
-    const { name, org_id: id, require_mfa: requiresMfa = false } = await api.get<OwnOrganization>("");
+  ...{ ...common, path, scope: undefined },
+  operations: ["readOrganization", "listMembers", "listDomains", "listScimTokens"],
+  async show(at) {
+    const { api, t, session, query } = at;
+    const [{ name, org_id: id, require_mfa: requiresMfa = false }, steps] = await Promise.all([
+      api.get<OwnOrganization>(""),
+      stepsOf(at),
+    ]);
     const children = (
       <>
         <Head title={name} text={t("own.text")} />
@@ -39,6 +77,11 @@ const overview = definePage({
             [t("own.permissions"), session.scopes],
           ]}
         />
+        {steps.length > 0 && (
+          <Section title={t("own.steps")}>
+            <List t={t} items={steps} />
+          </Section>
+        )}
       </>
     );
     return { title: name, children };
@@ -137,4 +180,5 @@ export const memberPages: readonly ConsoleRoute[] = [
     request: (at) => ({ method: "DELETE", path: person(at.parameter("member")) }),
   }),
   settings,
+  ...memberDomainPages,
 ];

@@ -40,6 +40,8 @@ const links: readonly Link[] = [
 const memberLinks: readonly Link[] = [
   { href: "", text: "nav.overview" },
   { href: "/members", text: "nav.members", scope: "org:members" },
+  { href: "/domains", text: "own.domains", scope: "org:connection" },
+  { href: "/directory", text: "own.directory", scope: "org:scim" },
   { href: "/settings", text: "nav.settings", scope: "org:settings" },
 ];
 

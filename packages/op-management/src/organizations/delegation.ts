@@ -12,6 +12,7 @@ import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { organizationsAudience } from "@edge-op/protocol/oauth/scope";
 import {
   findAccessToken,
+  type PresentationScheme,
   requireUnrevoked,
   resourceError,
   verifyPresented,
@@ -40,6 +41,8 @@ export interface Delegate {
   readonly permissions: readonly string[];
   /** What the operation needs; absent: any of them. */
   readonly needed?: DelegatedPermission | undefined;
+  /** How the token was presented. */
+  readonly scheme: PresentationScheme;
 }
 
 /**
@@ -65,8 +68,8 @@ export async function authorizeDelegate(
     const membership = await isolate.users.findMembership(context, orgId, actor.sub);
     const given = membership?.status === "active" ? membership.permissions : [];
     const permissions = given.filter((permission) => isDelegated(permission));
-    const delegate = { orgId, sub: actor.sub, permissions, needed };
-    if (!suffices(delegate)) throw permissionLacking(scheme, needed);
+    const delegate = { orgId, sub: actor.sub, permissions, needed, scheme };
+    if (!suffices(delegate)) throw permissionLacking(delegate);
     await proof?.spend();
     return { actor, delegate };
   });
@@ -84,7 +87,7 @@ function suffices(delegate: Delegate): boolean {
   return delegate.needed === undefined ? delegate.permissions.length > 0 : holds(delegate, delegate.needed);
 }
 
-function permissionLacking(scheme: "Bearer" | "DPoP", needed: DelegatedPermission | undefined): OAuthError {
+function permissionLacking({ scheme, needed }: Delegate): OAuthError {
   return resourceError(scheme, "insufficient_scope", "organization-permission-lacking", {
     detail: `${needed ?? "an org: permission"} needed`,
     description: `The membership lacks the permission ${needed ?? "to administer the organization"}.`,
@@ -125,32 +128,42 @@ export async function requireAuthority(database: D1Database, delegate: Delegate)
     .prepare(`SELECT ${stillHolds} AS held`)
     .bind(...authorityOf(delegate));
   const row = await queryDatabase(() => statement.first<{ readonly held: number }>());
-  if (row?.held !== 1) throw permissionLacking("Bearer", delegate.needed);
+  if (row?.held !== 1) throw permissionLacking(delegate);
 }
 
 /** A member as they will be; `undefined`: removed. */
 type NextMember = Pick<StoredMember, "status" | "roles"> | undefined;
 
+const isActive = `CROSS JOIN users u ON u.sub = m.sub AND u.status = 'active' WHERE p.permission = '${owner}'`;
 /** The active owners of an organisation, by their own roles and by groups of the directory. */
 const owners = `SELECT m.sub FROM organization_role_permissions p
     CROSS JOIN membership_roles r ON r.org_id = ?1 AND r.role = p.role
-    CROSS JOIN memberships m ON m.sub = r.sub AND m.org_id = ?1 AND m.status = 'active' WHERE p.permission = '${owner}'
+    CROSS JOIN memberships m ON m.sub = r.sub AND m.org_id = ?1 AND m.status = 'active' ${isActive}
   UNION ALL SELECT m.sub FROM organization_role_permissions p
     CROSS JOIN scim_group_roles g ON g.org_id = ?1 AND g.role = p.role
     CROSS JOIN scim_members i ON i.org_id = ?1 AND i.group_id = g.group_id
     CROSS JOIN scim_users s ON s.org_id = ?1 AND s.scim_id = i.scim_id
-    CROSS JOIN memberships m ON m.sub = s.sub AND m.org_id = ?1 AND m.status = 'active' WHERE p.permission = '${owner}'`;
+    CROSS JOIN memberships m ON m.sub = s.sub AND m.org_id = ?1 AND m.status = 'active' ${isActive}`;
+
+/** Whether a member, of the two parameters, has the permission of a row `p`, or all of them. */
+const hasNow = (sub: string, orgId: string) =>
+  `EXISTS (SELECT 1 FROM memberships m
+     CROSS JOIN organization_role_permissions q ON q.permission IN (p.permission, '${owner}') AND q.role IN (${heldRoles})
+     WHERE m.sub = ${sub} AND m.org_id = ${orgId} AND m.status = 'active')`;
 
 const rolesWith = `SELECT role FROM organization_role_permissions
   WHERE role IN (SELECT value FROM json_each(?1)) AND permission IN (SELECT value FROM json_each(?2))`;
 
-/** **A statement that fails its transaction if one of the roles gives a permission that the delegate lacks.** */
+/** **A statement that fails its transaction if one of the roles gives a permission that the delegate lacks by then.** */
 export function refuseRolesBeyond(
   database: D1Database,
-  delegate: Delegate,
+  { sub, orgId }: Delegate,
   roles: readonly string[],
 ): D1PreparedStatement {
-  return refuseWhere(database, `EXISTS (${rolesWith})`, JSON.stringify(roles), JSON.stringify(lackedBy(delegate)));
+  const given = `SELECT 1 FROM organization_role_permissions p WHERE p.role IN (SELECT value FROM json_each(?1))
+    AND p.permission IN (SELECT value FROM json_each(?2)) AND NOT ${hasNow("?3", "?4")}`;
+  const values = [JSON.stringify(roles), JSON.stringify(delegatedPermissions), sub, orgId];
+  return refuseWhere(database, `EXISTS (${given})`, ...values);
 }
 
 function lackedBy(delegate: Delegate): readonly string[] {
@@ -204,10 +217,12 @@ export async function ruleMemberChange(
     throw beyond("The member has a permission");
   }
   const { sub, orgId } = known;
+  const all = JSON.stringify(delegatedPermissions);
+  const ended = `EXISTS (${held("?3")} AND NOT ${hasNow("?4", "?2")})`;
   return {
     before: [
       refuseRolesBeyond(database, delegate, touched),
-      ...(isEnded ? [refuseWhere(database, `EXISTS (${held("?3")})`, sub, orgId, JSON.stringify(lacked))] : []),
+      ...(isEnded ? [refuseWhere(database, ended, sub, orgId, all, delegate.sub)] : []),
     ],
     after: permissions.includes(owner) ? [refuseWhere(database, `NOT EXISTS (${owners})`, orgId)] : [],
   };
