@@ -264,7 +264,9 @@ describe("the generated configuration", () => {
       "op.example.com/ready*",
       "op.example.com/mail/events*",
       "op.example.com/admin*",
+      "op.example.com/organizations*",
       "op.example.com/register*",
+      "op.example.com/scim*",
     ]);
     expect(patterns("op-auth")).toHaveLength(10);
     expect(patterns("op-state")).toBeUndefined();

@@ -82,6 +82,7 @@ const generic: Readonly<Record<string, string>> = {
   "op-management/src/import/check-lines.ts": "retired subs of both databases",
   "op-management/src/import/export-routes.ts": "people",
   "op-management/src/import/insert-lines.ts": "people",
+  "op-management/src/organizations/domain-store.ts": "claims of domains",
   "op-management/src/roles/assignment-store.ts": "roles of users, and what groups and roles give",
   "op-management/src/scim/directory-store.ts": "users or groups of a directory",
   "op-management/src/users/update-many.ts": "people",
@@ -133,6 +134,10 @@ const rbac = "what the roles and groups of a person give";
 const mixed: Readonly<Record<string, readonly [tables: string, reason: string]>> = {
   "op-auth/src/consent/consent-step.ts": ["clients", "a client is kept when somebody consents to it"],
   "op-auth/src/sign-in/insert-person.ts": ["invitations, retired_subs", "a new person uses an invitation"],
+  "op-management/src/admin/delegate.ts": [
+    "organization_role_permissions, organizations",
+    "a write stands while the membership gives the permission",
+  ],
   "op-management/src/admin/taken-ids.ts": [
     "clients, retired_subjects, retired_subs",
     "client_ids and subs are different",
@@ -145,6 +150,10 @@ const mixed: Readonly<Record<string, readonly [tables: string, reason: string]>>
   "op-management/src/import/insert-lines.ts": [
     "clients, retired_subs",
     "subs differ from client_ids, and are never given again",
+  ],
+  "op-management/src/organizations/member-rule.ts": [
+    "organization_role_permissions",
+    "what a membership gives decides who may change it",
   ],
   "op-management/src/organizations/member-store.ts": [
     "organizations",

@@ -191,7 +191,7 @@ const bytesAtStart: Readonly<Record<WorkerName, number>> = {
   "op-management": 258_000,
   "op-userinfo": 198_000,
   "op-auth": 611_000,
-  "op-console": 271_000,
+  "op-console": 284_000,
   op: 131_000,
   "op-compact": 274_000,
 };

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { delegatedRoutes } from "../src/organizations/delegated-routes.ts";
+import { delegatedRoutes } from "../src/delegated-routes.ts";
 import { AdminCaller, bindings, type CallOptions, dumpDatabase, issuer, leasing } from "./fixtures/admin-fixtures.ts";
 
 /**

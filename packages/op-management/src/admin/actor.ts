@@ -7,7 +7,7 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { MailBindings } from "@edge-op/shared/mail/tell-person";
 import { revocationSubjects } from "@edge-op/shared/tokens/access-token";
 import type { AccessToken } from "@edge-op/shared/tokens/verified-tokens";
-import type { Delegate } from "../organizations/delegation.ts";
+import type { Delegate } from "./delegate.ts";
 
 /** **The party that makes an administrative change**; the access token of a request to the admin API is one. */
 export interface Actor {

@@ -3,8 +3,8 @@ import { type ControlChange, commitControlChange } from "@edge-op/shared/control
 import type { CutOffIntent } from "@edge-op/shared/control/control-plane-rpc";
 import { type Notice, tellPersonWhen } from "@edge-op/shared/mail/tell-person";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
-import { requireAuthority, requireAuthorityNow } from "../organizations/delegation.ts";
 import type { ActorRequest } from "./actor.ts";
+import { requireAuthority, requireAuthorityNow } from "./delegate.ts";
 import { mayBeConflict } from "./optimistic-concurrency.ts";
 
 export interface AdminChange {

@@ -8,7 +8,7 @@ import type { AccessToken } from "@edge-op/shared/tokens/verified-tokens";
 import type { ManagementEnv } from "@edge-op/workers/env";
 import type * as z from "zod";
 import type { ManagementIsolate } from "../isolate.ts";
-import type { Delegate } from "../organizations/delegation.ts";
+import type { Delegate } from "./delegate.ts";
 
 export type AdminScope = (typeof adminScopes)[number];
 

@@ -18,7 +18,7 @@ import {
 } from "../admin/optimistic-concurrency.ts";
 import { rbacNames } from "../roles/role-schema.ts";
 import { users } from "../users/user-table.ts";
-import { refuseLastOwner, ruleMemberChange } from "./delegation.ts";
+import { refuseLastOwner, ruleMemberChange } from "./member-rule.ts";
 import {
   deleteMember,
   findMember,

@@ -1,7 +1,7 @@
-import type { AdminRoute } from "../admin/define-route.ts";
-import { scimTokenRoutes } from "../scim/token-routes.ts";
-import type { DelegatedPermission } from "./delegation.ts";
-import { organizationRoutes } from "./organization-routes.ts";
+import type { AdminRoute } from "./admin/define-route.ts";
+import type { DelegatedPermission } from "./admin/delegate.ts";
+import { organizationRoutes } from "./organizations/organization-routes.ts";
+import { scimTokenRoutes } from "./scim/token-routes.ts";
 
 /** An operation of the admin API that members may use for their own organisation. */
 interface DelegatedRoute {

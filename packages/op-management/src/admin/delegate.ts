@@ -26,12 +26,11 @@ import type { AccessToken } from "@edge-op/shared/tokens/verified-tokens";
 import { heldRoles } from "@edge-op/shared/users/organizations";
 import type { ManagementEnv } from "@edge-op/workers/env";
 import type { ManagementIsolate } from "../isolate.ts";
-import type { StoredMember } from "./member-store.ts";
 
 /** Permissions of the roles of members; `org:owner` includes the others. */
 export const delegatedPermissions = ["org:members", "org:connection", "org:scim", "org:settings", "org:owner"] as const;
 export type DelegatedPermission = (typeof delegatedPermissions)[number];
-const owner = "org:owner";
+export const owner = "org:owner";
 
 /** The member who administers. */
 export interface Delegate {
@@ -100,7 +99,11 @@ const given = (parameter: string) =>
      WHERE permission IN (SELECT value FROM json_each(${parameter})) AND role IN (${heldRoles})`;
 
 /** Fails, together with its transaction, where the condition is true. */
-function refuseWhere(database: D1Database, condition: string, ...values: readonly unknown[]): D1PreparedStatement {
+export function refuseWhere(
+  database: D1Database,
+  condition: string,
+  ...values: readonly unknown[]
+): D1PreparedStatement {
   return peopleOf(database)
     .prepare(
       `INSERT INTO memberships (sub, org_id, status, source, joined_at_ms, updated_at_ms)
@@ -131,22 +134,8 @@ export async function requireAuthority(database: D1Database, delegate: Delegate)
   if (row?.held !== 1) throw permissionLacking(delegate);
 }
 
-/** A member as they will be; `undefined`: removed. */
-type NextMember = Pick<StoredMember, "status" | "roles"> | undefined;
-
-const isActive = `CROSS JOIN users u ON u.sub = m.sub AND u.status = 'active' WHERE p.permission = '${owner}'`;
-/** The active owners of an organisation, by their own roles and by groups of the directory. */
-const owners = `SELECT m.sub FROM organization_role_permissions p
-    CROSS JOIN membership_roles r ON r.org_id = ?1 AND r.role = p.role
-    CROSS JOIN memberships m ON m.sub = r.sub AND m.org_id = ?1 AND m.status = 'active' ${isActive}
-  UNION ALL SELECT m.sub FROM organization_role_permissions p
-    CROSS JOIN scim_group_roles g ON g.org_id = ?1 AND g.role = p.role
-    CROSS JOIN scim_members i ON i.org_id = ?1 AND i.group_id = g.group_id
-    CROSS JOIN scim_users s ON s.org_id = ?1 AND s.scim_id = i.scim_id
-    CROSS JOIN memberships m ON m.sub = s.sub AND m.org_id = ?1 AND m.status = 'active' ${isActive}`;
-
 /** Whether a member, of the two parameters, has the permission of a row `p`, or all of them. */
-const hasNow = (sub: string, orgId: string) =>
+export const hasNow = (sub: string, orgId: string) =>
   `EXISTS (SELECT 1 FROM memberships m
      CROSS JOIN organization_role_permissions q ON q.permission IN (p.permission, '${owner}') AND q.role IN (${heldRoles})
      WHERE m.sub = ${sub} AND m.org_id = ${orgId} AND m.status = 'active')`;
@@ -166,7 +155,7 @@ export function refuseRolesBeyond(
   return refuseWhere(database, `EXISTS (${given})`, ...values);
 }
 
-function lackedBy(delegate: Delegate): readonly string[] {
+export function lackedBy(delegate: Delegate): readonly string[] {
   return delegatedPermissions.filter((permission) => !holds(delegate, permission));
 }
 
@@ -183,62 +172,9 @@ export async function requireRolesWithin(
   if (row !== null) throw beyond(`The role ${row.role} gives a permission`);
 }
 
-function beyond(what: string): OAuthError {
+export function beyond(what: string): OAuthError {
   return new OAuthError("access_denied", "organization-permission-lacking", {
     status: 403,
     description: `${what} to administer the organization that your membership lacks.`,
-  });
-}
-
-const held = (permissions: string) =>
-  `SELECT p.permission FROM memberships m
-     CROSS JOIN organization_role_permissions p ON p.permission IN (SELECT value FROM json_each(${permissions})) AND p.role IN (${heldRoles})
-     WHERE m.sub = ?1 AND m.org_id = ?2`;
-
-/**
- * **O9 for a change of a member**: refuses one that gives, takes or ends a permission that the delegate lacks. Returns the statements that fail the
- * transaction: before the change, if roles give more meanwhile; after it, if it took the last active owner. Cost: 2 D1 calls at the same time.
- */
-export async function ruleMemberChange(
-  database: D1Database,
-  delegate: Delegate,
-  known: StoredMember,
-  next: NextMember,
-): Promise<{ readonly before: readonly D1PreparedStatement[]; readonly after: readonly D1PreparedStatement[] }> {
-  const roles = next?.roles ?? [];
-  const touched = [
-    ...known.roles.filter((role) => !roles.includes(role)),
-    ...roles.filter((role) => !known.roles.includes(role)),
-  ];
-  const [permissions] = await Promise.all([findHeld(database, known), requireRolesWithin(database, delegate, touched)]);
-  const lacked = lackedBy(delegate);
-  const isEnded = next?.status !== known.status;
-  if (isEnded && permissions.some((permission) => lacked.includes(permission))) {
-    throw beyond("The member has a permission");
-  }
-  const { sub, orgId } = known;
-  const all = JSON.stringify(delegatedPermissions);
-  const ended = `EXISTS (${held("?3")} AND NOT ${hasNow("?4", "?2")})`;
-  return {
-    before: [
-      refuseRolesBeyond(database, delegate, touched),
-      ...(isEnded ? [refuseWhere(database, ended, sub, orgId, all, delegate.sub)] : []),
-    ],
-    after: permissions.includes(owner) ? [refuseWhere(database, `NOT EXISTS (${owners})`, orgId)] : [],
-  };
-}
-
-async function findHeld(database: D1Database, { sub, orgId }: StoredMember): Promise<readonly string[]> {
-  const statement = peopleOf(database).prepare(held("?3")).bind(sub, orgId, JSON.stringify(delegatedPermissions));
-  const { results } = await queryDatabase(() => statement.all<{ readonly permission: string }>());
-  return results.map(({ permission }) => permission);
-}
-
-/** After a failed commit: whether the member is the last active owner. Cost: 1 D1 call. */
-export async function refuseLastOwner(database: D1Database, { sub, orgId }: StoredMember): Promise<void> {
-  const statement = peopleOf(database).prepare(`SELECT 1 FROM (${owners}) WHERE sub <> ?2 LIMIT 1`).bind(orgId, sub);
-  if ((await queryDatabase(() => statement.first())) !== null) return;
-  throw new OAuthError("conflict", "organization-last-owner", {
-    description: "The member is the last active owner of the organization: give the role to another member first.",
   });
 }
