@@ -62,7 +62,7 @@ const floors: Readonly<Record<string, readonly string[]>> = {
     ...["backup", "held-records", "leases", "wake"],
   ],
   "op-management": [
-    ...["index.ts", "worker.ts", "app.ts", "admin-routes.ts"],
+    ...["index.ts", "worker.ts", "app.ts", "admin-routes.ts", "delegated-routes.ts"],
     "scim",
     ...["cut-offs", "import", "organizations"],
     ...["invitations", "registration", "users"],
