@@ -4,8 +4,8 @@ import { isShownEvent } from "../../packages/op-auth/src/account/activity.tsx";
 import { isConsoleKey } from "../../packages/op-console/src/serve/messages.ts";
 import { readRepositoryFile } from "../../scripts/reference/repository-files.ts";
 
-/** Actions of applications, not of a person's account. */
-const others = ["client.use"];
+/** Actions of applications and organisations, not of a person's account. */
+const others = ["client.use", "organization.member_add"];
 
 /** What follows `action` or `type` in the sources of these files. */
 function typesIn(files: string, member: string): readonly string[] {

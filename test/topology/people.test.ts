@@ -133,7 +133,10 @@ const rbac = "what the roles and groups of a person give";
 /** Files with statements about people that name other tables too, joined or beside them: with people elsewhere, two reads or a copy of the record. */
 const mixed: Readonly<Record<string, readonly [tables: string, reason: string]>> = {
   "op-auth/src/consent/consent-step.ts": ["clients", "a client is kept when somebody consents to it"],
-  "op-auth/src/sign-in/insert-person.ts": ["invitations, retired_subs", "a new person uses an invitation"],
+  "op-auth/src/sign-in/insert-person.ts": [
+    "invitations, organizations, retired_subs",
+    "a new person uses an invitation, into an active organisation",
+  ],
   "op-management/src/admin/delegate.ts": [
     "organization_role_permissions, organizations",
     "a write stands while the membership gives the permission",

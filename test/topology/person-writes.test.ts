@@ -61,6 +61,8 @@ const writes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "op-auth/src/session/agreed-terms.ts": { "UPDATE users": guarded },
   "op-auth/src/sign-in/insert-person.ts": {
     "INSERT users": newPerson,
+    "INSERT membership_roles": "the invitation is unused, and its address theirs",
+    "INSERT memberships": "the invitation is unused, its address theirs and its organisation active",
     "INSERT user_groups": newPerson,
     "INSERT user_roles": newPerson,
   },

@@ -190,7 +190,7 @@ const bytesAtStart: Readonly<Record<WorkerName, number>> = {
   "op-token": 290_000,
   "op-management": 258_000,
   "op-userinfo": 198_000,
-  "op-auth": 611_000,
+  "op-auth": 615_000,
   "op-console": 284_000,
   op: 131_000,
   "op-compact": 274_000,

@@ -87,6 +87,86 @@ it("npm run admin-client gives its role to nobody who had its name before it gav
   expect(await values("SELECT address_key FROM invitations ORDER BY 1")).toContain(address);
 });
 
+describe("into an organisation (ADR 72)", () => {
+  const id = "into-acme";
+
+  /** The row as the admin API writes it. */
+  async function inviteMember(roles: readonly string[] = ["billing"]): Promise<string> {
+    const page = await invite(id);
+    const document = JSON.stringify({ name, roles: [], groups: [], org_id: "acme", member_roles: roles });
+    await authEnv.DB.batch(
+      [
+        `INSERT INTO organizations (org_id, status, document, created_at_ms, updated_at_ms) VALUES ('acme', 'active', '{"name":"Acme"}', 1, 1)`,
+        `UPDATE invitations SET document = '${document}', address_key = 'acme ${address}' WHERE id = '${id}'`,
+      ].map((sql) => authEnv.DB.prepare(sql)),
+    );
+    return page;
+  }
+
+  /** The form, with the fields that a browser sends, and others. */
+  const press = (page: string, more: Readonly<Record<string, string>> = {}) =>
+    postOnce(browser, page, { token: new URLSearchParams(page.split("?")[1]).get("token")!, name, ...more });
+
+  const members =
+    "SELECT m.sub || ' ' || m.source || ' ' || coalesce(r.role, '') FROM memberships m LEFT JOIN membership_roles r ON r.sub = m.sub";
+
+  it("a new person becomes a member with the roles of the row, by the transaction that creates the account", async () => {
+    const page = await inviteMember();
+    const shown = await (await browser.get(page)).text();
+    expect(shown).toContain("Join Acme");
+    await postOnce(browser, await accept(page), password);
+    const [sub] = await values("SELECT sub FROM users WHERE sub LIKE 'u%'");
+    expect(await values(members)).toEqual([`${sub} invitation billing`]);
+    expect([await values("SELECT role FROM user_roles"), await values(open)]).toEqual([[], [0]]);
+  });
+
+  it("case 11, 12: an account with the address joins, whoever is signed in in the browser; the link works once", async () => {
+    await seedAddress("bob", address);
+    const page = await inviteMember();
+    await browser.signInWhole();
+    const joined = await press(page);
+    expect([joined.status, await joined.text()]).toEqual([200, expect.stringContaining("You are a member of Acme")]);
+    expect(await values(members)).toEqual(["bob invitation billing"]);
+    expect(await values("SELECT action || ' ' || target FROM admin_events WHERE action LIKE 'organization%'")).toEqual([
+      "organization.member_add acme",
+    ]);
+    expect((await browser.get(page)).status).toBe(400);
+  });
+
+  it("case 13: the link has only the id; roles, organisation and address of the request are none", async () => {
+    await seedAddress("alice", address);
+    const page = await inviteMember();
+    await press(page, { org_id: "beta", roles: "owner", email: "bob@example.com" });
+    expect(await values(members)).toEqual(["alice invitation billing"]);
+    expect((await browser.get(`${page.slice(0, -3)}AAA`)).status).toBe(400);
+  });
+
+  it("case 14: the row counts as it is when it is accepted; withdrawn, or of an organisation that is disabled, it is none", async () => {
+    await seedAddress("alice", address);
+    const page = await inviteMember();
+    await authEnv.DB.prepare("UPDATE organizations SET status = 'disabled'").run();
+    expect((await browser.get(page)).status).toBe(400);
+    await authEnv.DB.prepare("UPDATE organizations SET status = 'active'").run();
+    await authEnv.DB.prepare(
+      `UPDATE invitations SET document = json_set(document, '$.member_roles', json('["owner"]'))`,
+    ).run();
+    await browser.get(page);
+    const both = await Promise.all([press(page), press(page)]);
+    expect(both.map(({ status }) => status).every((status) => [200, 400].includes(status))).toBe(true);
+    expect(await values(members)).toEqual(["alice invitation owner"]);
+  });
+
+  it("a member who is suspended stays so", async () => {
+    await seedAddress("alice", address);
+    const page = await inviteMember();
+    await authEnv.DB.prepare(
+      "INSERT INTO memberships VALUES ('alice', 'acme', 'suspended', 'administrator', 1, 1)",
+    ).run();
+    await press(page);
+    expect(await values("SELECT status FROM memberships")).toEqual(["suspended"]);
+  });
+});
+
 describe("a link", () => {
   it("opened ten times by a program changes nothing; its person then gets an account with its roles, and no code", async () => {
     const page = await invite();

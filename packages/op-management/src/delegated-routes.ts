@@ -20,6 +20,7 @@ const delegated: Readonly<Record<string, DelegatedPermission | "any">> = {
   readMember: "org:members",
   replaceMember: "org:members",
   deleteMember: "org:members",
+  ...{ inviteMember: "org:members", listMemberInvitations: "org:members", withdrawMemberInvitation: "org:members" },
   ...{ listDomains: "org:connection", claimDomain: "org:connection", checkDomain: "org:connection" },
   ...{ deleteDomain: "org:connection", listScimTokens: "org:scim", createScimToken: "org:scim" },
   // What groups give is decided by who may give everything.

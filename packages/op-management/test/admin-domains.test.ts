@@ -8,9 +8,9 @@
  * | `co.uk`, `gmail.com`, a final dot, names that look alike, a parent by its child | not a domain of an organisation; exact domain |
  */
 
-import { isVerifiedDomain } from "@edge-op/shared/users/organization-domains";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { lookUpRecord, recordValue } from "../src/organizations/domain-record.ts";
+import { isVerifiedDomain } from "../src/organizations/organization-domains.ts";
 import { AdminCaller, bindings, issuer } from "./fixtures/admin-fixtures.ts";
 
 const { DB } = bindings;

@@ -62,6 +62,8 @@ const refused: Readonly<Record<string, readonly [status: number, error: string]>
   // The example is not contested.
   decideDomain: [409, "conflict"],
   createInvitation: [409, "conflict"],
+  inviteMember: [409, "conflict"],
+  withdrawMemberInvitation: [404, "not_found"],
   resendInvitation: [409, "conflict"],
   // No mail is sent by default.
   mailResetLink: [409, "conflict"],

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { delegatedRoutes } from "../src/delegated-routes.ts";
 import { AdminCaller, bindings, type CallOptions, dumpDatabase, issuer, leasing } from "./fixtures/admin-fixtures.ts";
+import { AdminMails } from "./fixtures/admin-mails.ts";
 
 /**
  * `/organizations/{org_id}`: O8 (a delegated administrator changes and sees nothing of another organisation) and O9 (nobody gives or ends what needs
@@ -24,7 +25,7 @@ let admin: AdminCaller;
 const tokens = new Map<string, string>();
 
 beforeEach(async () => {
-  admin = new AdminCaller();
+  admin = new AdminCaller(new AdminMails({ SIGN_UP: "invitation" }).env);
   for (const sub of [...Object.keys(members), "omar", "paul", "nina"]) {
     await admin.call("POST", "/users", { body: { sub, username: sub, claims: { phone_number: "+49301" } } });
   }
@@ -52,14 +53,26 @@ const rolesOf = async (sub: string) => (await admin.call("GET", `/organizations/
 const bodies: Readonly<Record<string, object>> = {
   replaceMember: { roles: ["billing"] },
   updateOrganization: { name: "Taken over" },
+  inviteMember: { email: "new@example.org", roles: ["billing"] },
   createScimToken: { name: "Entra" },
   replaceScimGroup: { roles: ["billing"] },
 };
 const values: Readonly<Record<string, string>> = {
-  ...{ "{sub}": "bill", "{domain}": "acme.example", "{token_id}": "unknown", "{group_id}": "unknown" },
+  ...{
+    "{sub}": "bill",
+    "{domain}": "acme.example",
+    "{token_id}": "unknown",
+    "{group_id}": "unknown",
+    "{invitation_id}": "unknown",
+  },
 };
 /** Nothing is there to be deleted or changed, or a resolver does not answer. */
-const outcomes: Readonly<Record<string, number>> = { checkDomain: 200, deleteScimToken: 404, replaceScimGroup: 404 };
+const outcomes: Readonly<Record<string, number>> = {
+  withdrawMemberInvitation: 404,
+  checkDomain: 200,
+  deleteScimToken: 404,
+  replaceScimGroup: 404,
+};
 const request = ({ path, route }: (typeof delegatedRoutes)[number], orgId: string) => ({
   method: route.method,
   path: Object.entries(values).reduce(
@@ -194,6 +207,34 @@ describe("O9", () => {
     // A role that administers nothing is anybody's to give.
     expect((await put("hana", "olga", { roles: ["owner", "billing"] })).status).toBe(200);
     expect((await put("olga", "hana", { roles: ["hr", "it", "owner"] })).status).toBe(200);
+  });
+
+  it("who invites gives no more than they have, sees the invitations of this organisation alone, and learns of no account", async () => {
+    const invite = (sub: string, roles: readonly string[], email = "new@example.org") =>
+      as(sub, "POST", "/acme/invitations", { body: { email, roles } });
+    expect((await invite("hana", ["owner"])).status).toBe(403);
+    const made = await invite("hana", ["billing", "hr"]);
+    expect([made.status, made.body]).toMatchObject([
+      201,
+      { org_id: "acme", member_roles: ["billing", "hr"], roles: [] },
+    ]);
+    expect((await invite("hana", [])).status).toBe(409);
+    // An invitation of another organisation, or of the deployment, is no reason to refuse one.
+    await as("omar", "POST", "/beta/invitations", { body: { email: "other@example.org" } });
+    await admin.call("POST", "/invitations", { body: { email: "third@example.org" } });
+    await DB.prepare(
+      "INSERT INTO user_addresses (sub, address_key, verified_at_ms) VALUES ('paul', 'paul@example.org', 1)",
+    ).run();
+    for (const email of ["other@example.org", "third@example.org", "paul@example.org"]) {
+      expect((await invite("hana", [], email)).status, email).toBe(201);
+    }
+    const listed = (await as("hana", "GET", "/acme/invitations")).body.invitations as { email: string }[];
+    expect(listed.map(({ email }) => email).toSorted()).toEqual([
+      ...["new@example.org", "other@example.org", "paul@example.org", "third@example.org"],
+    ]);
+    const foreign = (await as("omar", "GET", "/beta/invitations")).body.invitations[0].invitation_id;
+    expect((await as("hana", "DELETE", `/acme/invitations/${foreign}`)).status).toBe(404);
+    expect((await as("hana", "DELETE", `/acme/invitations/${made.body.invitation_id}`)).status).toBe(204);
   });
 
   it("a role that gets a permission between the check and the commit is not given", async () => {

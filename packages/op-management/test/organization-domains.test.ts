@@ -1,11 +1,11 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { afterDecision, afterLookUp } from "../src/organizations/domain-rule.ts";
+import { readClaims, writeClaims } from "../src/organizations/domain-store.ts";
 import {
   findOrganizationOfDomain,
   isVerifiedDomain,
   whereDomainVerified,
-} from "@edge-op/shared/users/organization-domains";
-import { beforeEach, describe, expect, it } from "vitest";
-import { afterDecision, afterLookUp } from "../src/organizations/domain-rule.ts";
-import { readClaims, writeClaims } from "../src/organizations/domain-store.ts";
+} from "../src/organizations/organization-domains.ts";
 import { AdminCaller, bindings } from "./fixtures/admin-fixtures.ts";
 
 const { DB } = bindings;

@@ -107,6 +107,8 @@ const refused: Readonly<Record<string, readonly Case[] | string>> = {
   createOrganization: "no membership and no role of members gives an admin scope",
   updateOrganization: "as createOrganization",
   deleteOrganization: "as createOrganization",
+  inviteMember: "as createOrganization",
+  withdrawMemberInvitation: "as createOrganization",
   claimDomain: "as createOrganization",
   checkDomain: "as createOrganization",
   decideDomain: "as createOrganization",

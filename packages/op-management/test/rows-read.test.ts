@@ -83,6 +83,7 @@ const lists: Readonly<Record<string, List>> = {
     rowsOfItem: 4,
   },
   listMembers: { path: "/organizations/o1/members", rowsOfItem: 8 },
+  listMemberInvitations: { path: "/organizations/o1/invitations", rowsOfItem: 4 },
   listDomains: { path: "/organizations/o1/domains", rowsOfItem: 4 },
   listScimGroups: { path: "/organizations/o1/scim-groups", rowsOfItem: 8 },
   listMemberships: { path: "/users/v7/memberships", rowsOfItem: 8 },
@@ -142,7 +143,8 @@ const rows: readonly (readonly [D1Database, string])[] = [
   ],
   [
     DB,
-    `${numbered(5_000)} INSERT INTO invitations SELECT 'i' || i, 'i' || i, 'i' || i, '{"roles":[],"groups":[]}', 'root', 1, iif(i < 2500, 1, 9e14) FROM n`,
+    `${numbered(5_000)} INSERT INTO invitations SELECT 'i' || i, 'i' || i, 'i' || i,
+       iif(i % 2, '{"roles":[],"groups":[]}', '{"roles":[],"groups":[],"org_id":"o1","member_roles":[]}'), 'root', 1, iif(i < 2500, 1, 9e14) FROM n`,
   ],
   [DB, `${numbered(5_000)} INSERT INTO held_records SELECT 'user', 'u' || i, 'active', 'user.update', 1 FROM n`],
   [

@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { clientSecretSeal } from "@edge-op/shared/callers/client-secret";
+import { clientSecretSeal, scimTokenOwner } from "@edge-op/shared/callers/client-secret";
 import { keyFingerprint } from "@edge-op/shared/secrets/deployment-facts";
 import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
 import { upstreamSeal } from "@edge-op/shared/upstreams/upstream";
@@ -19,6 +19,13 @@ const tables = [
     bound: clientSecretSeal("service", "app"),
     key: "id",
     insert: "INSERT INTO client_secrets VALUES (?1, 'service', ?2, ?3, 0, NULL)",
+  },
+  {
+    name: "scim_tokens",
+    purpose: "client-secret-seal",
+    bound: clientSecretSeal(scimTokenOwner("acme"), "app"),
+    key: "id",
+    insert: "INSERT INTO scim_tokens VALUES (?1, 'acme', 'Entra', ?2, ?3, 0, 1)",
   },
   {
     name: "user_totp",
@@ -56,6 +63,9 @@ describe.each(tables)("the secrets in $name", ({ name, purpose, bound, key, inse
       ),
       DB.prepare(
         "INSERT OR IGNORE INTO clients (client_id, metadata, created_at_ms, updated_at_ms) VALUES ('service', '{}', 0, 0)",
+      ),
+      DB.prepare(
+        "INSERT OR IGNORE INTO organizations (org_id, status, document, created_at_ms, updated_at_ms) VALUES ('acme', 'active', '{}', 0, 0)",
       ),
       DB.prepare(insert).bind("app", secret, fingerprint),
       DB.prepare(insert).bind("broken", "xx", fingerprint),

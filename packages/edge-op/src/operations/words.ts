@@ -42,6 +42,12 @@ const wordings: Readonly<Record<string, Wording>> = {
   replaceRole: { examples: ["editor --permissions documents:read --permissions documents:write"] },
   createOrganization: { examples: ["--org-id acme --name Acme"] },
   replaceMember: { words: ["organizations", "members", "set"], examples: ["acme ann --roles billing"] },
+  inviteMember: {
+    words: ["organizations", "invitations", "create"],
+    examples: ["acme --email ann@acme.example --roles owner"],
+  },
+  listMemberInvitations: { words: ["organizations", "invitations", "list"] },
+  withdrawMemberInvitation: { words: ["organizations", "invitations", "delete"] },
   claimDomain: { words: ["organizations", "domains", "claim"], examples: ["acme acme.example"] },
   checkDomain: { words: ["organizations", "domains", "check"] },
   decideDomain: { words: ["organizations", "domains", "decide"] },

@@ -6,6 +6,7 @@ import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-even
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import { mostMemberships } from "@edge-op/shared/users/organizations";
 import { retiredHash } from "@edge-op/shared/users/retired-subs";
 import { makeWordsOf } from "@edge-op/shared/users/search-index";
 import type { UserClaims } from "@edge-op/shared/users/user";
@@ -53,7 +54,7 @@ export async function insertPerson(
     insert,
     ...insertAddress(DB, sub, address, atMs),
     credential,
-    ...(invitation === undefined ? [] : useInvitation(DB, sub, invitation)),
+    ...(invitation === undefined ? [] : useInvitation(DB, sub, invitation, atMs)),
     recordAdminEvent(context, signedUp),
     ...(terms === undefined ? [] : [recordAdminEvent(context, agreed)]),
     ...makeWordsOf(DB, { sub, username: email, claims }),
@@ -76,27 +77,36 @@ export interface Invitation {
   readonly name: string | undefined;
   /** Written into the database by a command, not through the admin API: it does not depend on `SIGN_UP`. */
   readonly isByOperator: boolean;
+  /** The active organisation of which the person becomes a member. */
+  readonly organization: { readonly orgId: string; readonly name: string } | undefined;
 }
 
 interface InvitationRow {
   readonly id: string;
   readonly address: string;
   readonly document: string;
+  readonly org_id: string | null;
+  readonly organization: string | null;
 }
 
-const open = "SELECT id, address, document FROM invitations WHERE id = ?1 AND until_ms > ?2";
+const open = `SELECT i.id, i.address, i.document, o.org_id, o.document ->> '$.name' AS organization FROM invitations i
+  LEFT JOIN organizations o ON o.org_id = i.document ->> '$.org_id' AND o.status = 'active' WHERE i.id = ?1 AND i.until_ms > ?2`;
 
 /** `undefined` if it was used or withdrawn, or has ended. Cost: 1 D1 call. */
 export async function findInvitation(database: D1Database, id: string, atMs: number): Promise<Invitation | undefined> {
   const row = await queryDatabase(() => peopleOf(database).prepare(open).bind(id, atMs).first<InvitationRow>());
   const address = row === null ? undefined : parseEmailAddress(row.address);
   if (row === null || address === undefined) return undefined;
-  const { name, by_operator: byOperator } = readStored("an invitation", row.document, isJsonObject);
-  return { id: row.id, address, name: typeof name === "string" ? name : undefined, isByOperator: byOperator === true };
+  const { name, by_operator: byOperator, org_id: asked } = readStored("an invitation", row.document, isJsonObject);
+  // The organisation is gone or disabled: nothing is left to be accepted.
+  if (asked !== undefined && row.org_id === null) return undefined;
+  const organization = row.org_id === null ? undefined : { orgId: row.org_id, name: row.organization ?? row.org_id };
+  const given = typeof name === "string" ? name : undefined;
+  return { id: row.id, address, name: given, isByOperator: byOperator === true, organization };
 }
 
 /** Gives a person the roles and groups of an invitation, and deletes it. To be run in the transaction that inserts them. */
-function useInvitation(database: D1Database, sub: string, id: string): D1PreparedStatement[] {
+function useInvitation(database: D1Database, sub: string, id: string, atMs: number): D1PreparedStatement[] {
   const listed = (member: "roles" | "groups") =>
     `SELECT ?1, value FROM json_each((SELECT document FROM invitations WHERE id = ?2), '$.${member}')`;
   return [
@@ -106,6 +116,69 @@ function useInvitation(database: D1Database, sub: string, id: string): D1Prepare
     peopleOf(database)
       .prepare(`INSERT INTO user_groups (sub, group_name) ${listed("groups")}`)
       .bind(sub, id),
+    ...joinInvited(database, sub, { id, atMs }),
     database.prepare("DELETE FROM invitations WHERE id = ?1").bind(id),
   ];
+}
+
+/** Makes a person a member as the row of the invitation says, while its organisation is active: none for an invitation of the deployment. */
+function joinInvited(
+  database: D1Database,
+  sub: string,
+  { id, atMs }: { readonly id: string; readonly atMs: number },
+): D1PreparedStatement[] {
+  const invited = `FROM invitations i JOIN organizations o ON o.org_id = i.document ->> '$.org_id' AND o.status = 'active'
+    WHERE i.id = ?2 AND i.until_ms > ?3`;
+  return [
+    peopleOf(database)
+      .prepare(
+        `INSERT INTO memberships (sub, org_id, status, source, joined_at_ms, updated_at_ms) SELECT ?1, o.org_id,
+           iif((SELECT count(*) FROM memberships WHERE sub = ?1) < ${mostMemberships}, 'active', NULL), 'invitation', ?3, ?3 ${invited}`,
+      )
+      .bind(sub, id, atMs),
+    peopleOf(database)
+      .prepare(
+        `INSERT INTO membership_roles (sub, org_id, role) SELECT ?1, i.document ->> '$.org_id', r.value
+           FROM invitations i JOIN organizations o ON o.org_id = i.document ->> '$.org_id' AND o.status = 'active'
+           CROSS JOIN json_each(i.document, '$.member_roles') r WHERE i.id = ?2 AND i.until_ms > ?3`,
+      )
+      .bind(sub, id, atMs),
+  ];
+}
+
+/**
+ * **Accepts an invitation into an organisation for the account that has its address**: whoever opens the link has read a mail to it, and nobody else
+ * gains anything. One transaction, which fails if the address is no longer theirs, the invitation was used or withdrawn, or they are a member.
+ * `false`: nobody has the address. Cost: 2 D1 calls.
+ */
+export async function joinByInvitation(
+  context: RequestContext<AuthEnv>,
+  { id, address }: Pick<Invitation, "id" | "address">,
+  orgId: string,
+): Promise<boolean> {
+  const { env, arrivedAtMs: atMs } = context;
+  const { DB } = env;
+  const held = "SELECT sub FROM user_addresses WHERE address_key = ?1 AND held_until_ms IS NULL";
+  const find = peopleOf(DB).prepare(held).bind(address.key);
+  const found = await queryDatabase(() => find.first<{ readonly sub: string }>());
+  if (found === null) return false;
+  const { sub } = found;
+  // A status that is NULL fails the transaction.
+  const stillTheirs = peopleOf(DB)
+    .prepare(
+      `INSERT INTO memberships (sub, org_id, status, source, joined_at_ms, updated_at_ms) SELECT '', '', NULL, '', 0, 0
+         WHERE ?2 NOT IN (${held}) OR NOT EXISTS (SELECT 1 FROM invitations WHERE id = ?3 AND until_ms > ?4)`,
+    )
+    .bind(address.key, sub, id, atMs);
+  const event = { action: "organization.member_add", target: orgId, actor: sub, detail: { sub, invitation: id } };
+  const use = DB.prepare("DELETE FROM invitations WHERE id = ?1").bind(id);
+  const statements = [stillTheirs, ...joinInvited(DB, sub, { id, atMs }), use, recordAdminEvent(context, event)];
+  try {
+    await queryDatabase(() => DB.batch(statements));
+  } catch (error) {
+    // They are a member already, or the invitation has just been used: nothing is left to be done.
+    if (!(error instanceof UnavailableError && /constraint/i.test(String(error.cause)))) throw error;
+  }
+  wakeAuditLog(context);
+  return true;
 }

@@ -4,7 +4,7 @@ import { membersOf, type RecordField, valuesOf } from "../records/members.ts";
 import { type ChangeSpec, defineChange, type Found } from "../serve/define-change.tsx";
 import { definePage } from "../serve/define-page.tsx";
 import type { ConsoleKey } from "../serve/messages.ts";
-import { Done, Facts, Head, type Item, List, Pager, Section, timeText } from "../serve/parts.tsx";
+import { Actions, Done, Facts, Head, type Item, List, Pager, Section, timeText } from "../serve/parts.tsx";
 import { type ConsoleRoute, mayUse, memberPath, type PageCall } from "../serve/route.ts";
 import { memberDomainPages } from "./member-directory.tsx";
 import { type Member, memberFields } from "./organizations.tsx";
@@ -16,6 +16,13 @@ interface OwnOrganization {
   readonly org_id: string;
   readonly name: string;
   readonly require_mfa?: boolean;
+}
+
+interface Invitation {
+  readonly invitation_id: string;
+  readonly email: string;
+  readonly member_roles: readonly string[];
+  readonly expires_at: number;
 }
 
 interface OrganizationRole {
@@ -90,15 +97,16 @@ const overview = definePage({
 
 const members = definePage({
   ...{ ...common, path: `${path}/members`, scope: "org:members" },
-  operations: ["listMembers", "listOrganizationRoles"],
+  operations: ["listMembers", "listOrganizationRoles", "listMemberInvitations"],
   async show(at) {
     const { api, t, query } = at;
-    const [list, { organization_roles: roles }] = await Promise.all([
+    const [list, { organization_roles: roles }, { invitations }] = await Promise.all([
       api.get<Paged & { readonly members: readonly Member[] }>("/members", {
         limit: "20",
         cursor: query.get("members") ?? undefined,
       }),
       api.get<{ readonly organization_roles: readonly OrganizationRole[] }>("/roles"),
+      api.get<{ readonly invitations: readonly Invitation[] }>("/invitations", { limit: "50" }),
     ]);
     const children = (
       <>
@@ -117,6 +125,23 @@ const members = definePage({
           }))}
         />
         <Pager t={t} path={at.path} query={query} next={list.next_cursor} name="members" />
+        <Section title={t("users.invitations")}>
+          <List
+            t={t}
+            items={invitations.map(({ invitation_id: id, email, member_roles: given, expires_at: ends }) => ({
+              name: email,
+              detail: [given.join(" "), t("own.invitationEnds", { time: timeText(ends) ?? "" })],
+              actions: [
+                {
+                  href: own(at, `/invitations/${encodeURIComponent(id)}/end`),
+                  text: t("own.withdraw"),
+                  isDangerous: true,
+                },
+              ],
+            }))}
+          />
+          <Actions actions={[{ href: own(at, "/invite"), text: t("own.invite") }]} />
+        </Section>
         <Section title={t("own.roles")}>
           <Facts t={t} facts={roles.map(({ role, permissions }) => [role, permissions, "data"] as const)} />
         </Section>
@@ -141,6 +166,36 @@ function memberChange(change: MemberChange): ConsoleRoute {
     ...change,
   });
 }
+
+const inviteFields: readonly RecordField[] = [
+  { name: "email", label: "own.email", kind: "text", isRequired: true },
+  { name: "name", label: "own.personName", kind: "text" },
+  { name: "roles", label: "member.roles", kind: "lines" },
+];
+
+const toMembers = (at: PageCall) => own(at, "/members");
+
+const invitationChanges: readonly ConsoleRoute[] = [
+  defineChange({
+    ...{ ...common, path: `${path}/invite`, scope: "org:members", operations: ["inviteMember"] },
+    ...{ title: "own.invite", ends: "own.inviteEnds", fields: inviteFields, back: toMembers, done: toMembers },
+    find: async () => ({ name: "" }),
+    request: (_, values) => ({ method: "POST", path: "/invitations", body: membersOf(inviteFields, values) }),
+  }),
+  defineChange({
+    ...{ ...common, path: `${path}/invitations/:id/end`, scope: "org:members", isDangerous: true },
+    ...{ operations: ["listMemberInvitations", "withdrawMemberInvitation"] },
+    ...{ title: "own.withdraw", ends: "own.withdrawEnds", back: toMembers, done: toMembers },
+    async find({ api, parameter }) {
+      const { invitations } = await api.get<{ readonly invitations: readonly Invitation[] }>("/invitations", {
+        limit: "50",
+      });
+      const found = invitations.find(({ invitation_id: id }) => id === parameter("id"));
+      return { name: found?.email ?? parameter("id") };
+    },
+    request: (at) => ({ method: "DELETE", path: `/invitations/${encodeURIComponent(at.parameter("id"))}` }),
+  }),
+];
 
 const settingsFields: readonly RecordField[] = [
   { name: "name", label: "organization.name", kind: "text", isRequired: true },
@@ -179,6 +234,7 @@ export const memberPages: readonly ConsoleRoute[] = [
     ...{ title: "member.remove", ends: "member.removeEnds", isDangerous: true },
     request: (at) => ({ method: "DELETE", path: person(at.parameter("member")) }),
   }),
+  ...invitationChanges,
   settings,
   ...memberDomainPages,
 ];

@@ -85,6 +85,7 @@ export const exampleBodies: Readonly<Record<string, unknown>> = {
   createOrganization: { org_id: "acme", name: "Acme" },
   updateOrganization: { status: "disabled" },
   replaceMember: { roles: ["billing"] },
+  inviteMember: { email: "maria@example.com", name: "Maria Muster", roles: ["billing"], locale: "de" },
   createScimToken: { name: "Entra" },
   replaceScimGroup: { roles: ["billing"] },
   replaceOrganizationRole: { permissions: ["invoices:read"] },

@@ -21,6 +21,7 @@ import {
   deleteInvitation,
   findInvitation,
   insertInvitation,
+  invitedKey,
   isInvited,
   listInvitations,
   type StoredInvitation,
@@ -42,13 +43,15 @@ const invitationCreateSchema = z
   })
   .meta({ id: "InvitationCreate" });
 
-const invitationSchema = z
+export const invitationSchema = z
   .strictObject({
     invitation_id: z.string(),
     email,
     name: name.exactOptional(),
     roles: z.array(z.string()),
     groups: z.array(z.string()),
+    org_id: z.string().exactOptional().describe("The organisation of which the person becomes a member."),
+    member_roles: z.array(z.string()).exactOptional().describe("Their roles there."),
     invited_by: z.string().describe("The subject of the admin token."),
     created_at: z.int().describe("Seconds since the epoch."),
     expires_at: z.int().describe("Seconds since the epoch."),
@@ -70,16 +73,19 @@ const scope = "admin:users";
 /** The longest time for which a mail is worth acting upon. */
 const invitationMs = 7 * 86_400_000;
 
-function show({ id, address, name, roles, groups, inviter, createdAtMs, untilMs }: StoredInvitation) {
+export function showInvitation(invitation: StoredInvitation) {
+  const { id, address, name, roles, groups, inviter, createdAtMs, untilMs } = invitation;
+  const { org_id: orgId, member_roles: memberRoles } = invitation;
   return {
     ...{ invitation_id: id, email: address, roles, groups, invited_by: inviter },
     ...(name === undefined ? {} : { name }),
+    ...(orgId === undefined ? {} : { org_id: orgId, member_roles: memberRoles ?? [] }),
     created_at: toSeconds(createdAtMs),
     expires_at: toSeconds(untilMs),
   };
 }
 
-function requireInvitations({ context: { settings } }: Pick<AdminCall<unknown, unknown>, "context">): void {
+export function requireInvitations({ context: { settings } }: Pick<AdminCall<unknown, unknown>, "context">): void {
   if (settings.signUp !== "off") return;
   const description = "Invitations need SIGN_UP=invitation or SIGN_UP=open.";
   throw new OAuthError("conflict", "invitations-off", { description });
@@ -111,41 +117,55 @@ const create = defineRoute({
     const atMs = nowMs();
     if (await isAddressTaken(context.env.DB, { sub: "", key: to.key }, atMs)) throw takenError("email");
     const document = { name, locale, roles: roles.toSorted(), groups: groups.toSorted() };
-    return invite(call, to, document, { atMs, action: "invitation.create" });
+    return invite(call, to, document, {
+      ...{ atMs, action: "invitation.create" },
+      conditions: [refuseGreaterRoles(call, roles, groups)],
+    });
   },
 });
 
-/** Commits an invitation, which replaces the one of the id `replaced`, and mails its link. */
-async function invite(
+interface Inviting {
+  readonly atMs: number;
+  readonly action: string;
+  /** The id of the invitation that this one replaces. */
+  readonly replaced?: string;
+  /** Statements that fail the transaction unless the inviter may give what it gives. */
+  readonly conditions: readonly D1PreparedStatement[];
+}
+
+/** **Commits an invitation, and mails its link.** */
+export async function invite(
   call: AdminCall<unknown, unknown>,
   to: EmailAddress,
-  document: Pick<StoredInvitation, "name" | "locale" | "roles" | "groups">,
-  { atMs, action, replaced }: { readonly atMs: number; readonly action: string; readonly replaced?: string },
+  document: Omit<StoredInvitation, "id" | "address" | "inviter" | "createdAtMs" | "untilMs">,
+  { atMs, action, replaced, conditions }: Inviting,
 ) {
   const { context, actor } = call;
   const { env, settings } = context;
   const id = randomBase64Url(16);
-  const { roles, groups, locale } = document;
+  const { roles, groups, locale, org_id: orgId, member_roles: memberRoles } = document;
+  const key = invitedKey(to.key, orgId);
   const lasting = { inviter: actor.sub, createdAtMs: atMs, untilMs: atMs + invitationMs };
   const invitation: StoredInvitation = { ...document, ...lasting, id, address: to.address };
   const link = `/invitation?${new URLSearchParams({ token: await invitationToken(env, id) })}`;
-  const detail = { roles, groups, ...(replaced === undefined ? {} : { replaced }) };
+  const given = orgId === undefined ? { roles, groups } : { org_id: orgId, roles: memberRoles };
+  const detail = { ...given, ...(replaced === undefined ? {} : { replaced }) };
   try {
     await commitChange(call, {
       statements: [
         ...(replaced === undefined ? [] : [deleteInvitation(env.DB, replaced)]),
-        refuseGreaterRoles(call, roles, groups),
-        ...insertInvitation(env.DB, to.key, invitation),
+        ...conditions,
+        ...insertInvitation(env.DB, key, invitation),
       ],
       forget: [],
       event: { action, target: id, detail },
       notice: { sub: id, kind: "invitation", locale, removed: to.address, undo: { address: to.address, path: link } },
     });
   } catch (cause) {
-    if (mayBeConflict(cause) && (await isInvited(env.DB, to.key))) throw takenError("email", "is invited already");
+    if (mayBeConflict(cause) && (await isInvited(env.DB, key))) throw takenError("email", "is invited already");
     throw cause;
   }
-  return { body: show(invitation), headers: { Location: `${settings.issuer}/admin${path}/${id}` } };
+  return { body: showInvitation(invitation), headers: { Location: `${settings.issuer}/admin${path}/${id}` } };
 }
 
 const resend = defineRoute({
@@ -168,11 +188,16 @@ const resend = defineRoute({
     const atMs = nowMs();
     const known = await findInvitation(DB, id, atMs);
     if (known === undefined) throw new OAuthError("not_found", "invitation-not-found");
-    const { address, name, locale, roles, groups } = known;
+    const { id: _, address, inviter: __, createdAtMs: ___, untilMs: ____, ...document } = known;
+    const { roles, groups, org_id: orgId } = document;
     await requireAuthorityOverRoles(call, roles, groups);
     const to = parseEmailAddress(address) ?? { key: address.toLowerCase(), address };
-    if (await isAddressTaken(DB, { sub: "", key: to.key }, atMs)) throw takenError("email");
-    return invite(call, to, { name, locale, roles, groups }, { atMs, action: "invitation.resend", replaced: id });
+    // An organisation invites people who have an account, too.
+    if (orgId === undefined && (await isAddressTaken(DB, { sub: "", key: to.key }, atMs))) throw takenError("email");
+    return invite(call, to, document, {
+      ...{ atMs, action: "invitation.resend", replaced: id },
+      conditions: [refuseGreaterRoles(call, roles, groups)],
+    });
   },
 });
 
@@ -194,7 +219,7 @@ const list = defineRoute({
     const stored = await listInvitations(context.env.DB, { after: readCursor(cursor), count: limit + 1 });
     const { page, next } = cutPage(stored, limit, ({ id }) => id);
     const atMs = nowMs();
-    return { body: { invitations: page.filter(({ untilMs }) => untilMs > atMs).map(show), ...next } };
+    return { body: { invitations: page.filter(({ untilMs }) => untilMs > atMs).map(showInvitation), ...next } };
   },
 });
 
@@ -208,7 +233,7 @@ const read = defineRoute({
   async handle({ context, parameter }) {
     const known = await findInvitation(context.env.DB, parameter("invitation_id"), nowMs());
     if (known === undefined) throw new OAuthError("not_found", "invitation-not-found");
-    return { body: show(known) };
+    return { body: showInvitation(known) };
   },
 });
 

@@ -18,6 +18,9 @@ interface InvitationDocument {
   readonly locale?: string | undefined;
   readonly roles: readonly string[];
   readonly groups: readonly string[];
+  /** The organisation of which the person becomes a member, and their roles there (ADR 72). */
+  readonly org_id?: string | undefined;
+  readonly member_roles?: readonly string[] | undefined;
 }
 
 interface InvitationRow {
@@ -36,13 +39,18 @@ function toInvitation(row: InvitationRow): StoredInvitation {
   return { id, address, inviter, createdAtMs, untilMs, ...readStored("an invitation", document, isDocument) };
 }
 
-/** Fails, together with its transaction, if the address is invited already. */
+/** An address has one invitation of the deployment at a time, and one of each organisation: no space is in an address or an id. */
+export function invitedKey(key: string, orgId: string | undefined): string {
+  return orgId === undefined ? key : `${orgId} ${key}`;
+}
+
+/** Fails, together with its transaction, if the key is invited already ({@link invitedKey}). */
 export function insertInvitation(
   database: D1Database,
   key: string,
-  { id, address, name, locale, roles, groups, inviter, createdAtMs, untilMs }: StoredInvitation,
+  { id, address, inviter, createdAtMs, untilMs, ...members }: StoredInvitation,
 ): D1PreparedStatement[] {
-  const document = JSON.stringify({ name, locale, roles, groups });
+  const document = JSON.stringify(members);
   return [
     database.prepare("DELETE FROM invitations WHERE address_key = ?1 AND until_ms <= ?2").bind(key, createdAtMs),
     database
@@ -59,12 +67,19 @@ export async function isInvited(database: D1Database, key: string): Promise<bool
   return (await queryDatabase(() => select.first())) !== null;
 }
 
-/** In the order of their ids, with those that have ended since the last sweep. */
+/** In the order of their ids, with those that have ended since the last sweep; of one organisation if `orgId` is given. */
 export async function listInvitations(
   database: D1Database,
-  { after, count }: { readonly after: string; readonly count: number },
+  { after, count, orgId }: { readonly after: string; readonly count: number; readonly orgId?: string },
 ): Promise<StoredInvitation[]> {
-  const select = database.prepare("SELECT * FROM invitations WHERE id > ?1 ORDER BY id LIMIT ?2").bind(after, count);
+  const select =
+    orgId === undefined
+      ? database.prepare("SELECT * FROM invitations WHERE id > ?1 ORDER BY id LIMIT ?2").bind(after, count)
+      : database
+          .prepare(
+            "SELECT * FROM invitations WHERE document ->> '$.org_id' = ?3 AND id > ?1 ORDER BY document ->> '$.org_id', id LIMIT ?2",
+          )
+          .bind(after, count, orgId);
   const { results } = await queryDatabase(() => select.all<InvitationRow>());
   return results.map(toInvitation);
 }

@@ -10,6 +10,7 @@ import type { AdminRoute } from "../admin/define-route.ts";
 import { lowerAscii, textParameter } from "../admin/list-page.ts";
 import { patchStored } from "../admin/merge-patch.ts";
 import { domainRoutes } from "./domain-routes.ts";
+import { memberInvitationRoutes } from "./invitation-routes.ts";
 import { memberRoutes } from "./member-routes.ts";
 import { organizationRoleRoutes } from "./organization-role-routes.ts";
 import { organizations } from "./organization-table.ts";
@@ -116,6 +117,7 @@ export const organizationRoutes: readonly AdminRoute[] = [
     ended: { status: "disabled" },
   }),
   ...memberRoutes,
+  ...memberInvitationRoutes,
   ...domainRoutes,
   ...organizationRoleRoutes,
 ];

@@ -4,12 +4,12 @@ import type { ControlChange } from "@edge-op/shared/control/commit-control-chang
 import { membershipId } from "@edge-op/shared/cut-offs/cut-offs";
 import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
-import { domainOf, isVerifiedDomain, whereDomainVerified } from "@edge-op/shared/users/organization-domains";
 import { longestMemberSub, mostMemberships } from "@edge-op/shared/users/organizations";
 import { retiredHash } from "@edge-op/shared/users/retired-subs";
 import { makeWordsOf } from "@edge-op/shared/users/search-index";
 import { type EmailAddress, parseEmailAddress } from "@edge-op/shared/users/user-addresses";
 import { findMember, insertMember } from "../organizations/member-store.ts";
+import { domainOf, isVerifiedDomain, whereDomainVerified } from "../organizations/organization-domains.ts";
 import { keepAddress } from "../users/user-rules.ts";
 import { isUsernameTaken, refuseTakenSub, type StoredUser } from "../users/user-table.ts";
 import { type DirectoryUser, primaryEmail } from "./directory-store.ts";

@@ -3,8 +3,8 @@
  * the condition in the statement that writes: a domain can lapse in between. Cost: 1 D1 call that reads 1 row.
  */
 
-import { queryDatabase } from "../storage/query-database.ts";
-import type { EmailAddress } from "./user-addresses.ts";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import type { EmailAddress } from "@edge-op/shared/users/user-addresses";
 
 /** Exactly: an address of a subdomain is of another domain. */
 export function domainOf({ key }: Pick<EmailAddress, "key">): string {
