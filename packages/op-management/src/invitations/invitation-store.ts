@@ -77,7 +77,7 @@ export async function listInvitations(
       ? database.prepare("SELECT * FROM invitations WHERE id > ?1 ORDER BY id LIMIT ?2").bind(after, count)
       : database
           .prepare(
-            "SELECT * FROM invitations WHERE document ->> '$.org_id' = ?3 AND id > ?1 ORDER BY document ->> '$.org_id', id LIMIT ?2",
+            "SELECT * FROM invitations WHERE document ->> '$.org_id' = ?3 AND id > ?1 ORDER BY id LIMIT ?2",
           )
           .bind(after, count, orgId);
   const { results } = await queryDatabase(() => select.all<InvitationRow>());
