@@ -232,6 +232,12 @@ describe("O9", () => {
     expect(listed.map(({ email }) => email).toSorted()).toEqual([
       ...["new@example.org", "other@example.org", "paul@example.org", "third@example.org"],
     ]);
+    await DB.prepare(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200) INSERT INTO invitations
+         SELECT 'open' || i, 'acme ' || i, i, '{"roles":[],"groups":[],"org_id":"acme","member_roles":[]}', 'hana', 1, 9e14 FROM n`,
+    ).run();
+    expect((await invite("hana", [], "one-more@example.org")).status).toBe(409);
+    await DB.prepare("DELETE FROM invitations WHERE id LIKE 'open%'").run();
     const foreign = (await as("omar", "GET", "/beta/invitations")).body.invitations[0].invitation_id;
     expect((await as("hana", "DELETE", `/acme/invitations/${foreign}`)).status).toBe(404);
     expect((await as("hana", "DELETE", `/acme/invitations/${made.body.invitation_id}`)).status).toBe(204);

@@ -76,9 +76,7 @@ export async function listInvitations(
     orgId === undefined
       ? database.prepare("SELECT * FROM invitations WHERE id > ?1 ORDER BY id LIMIT ?2").bind(after, count)
       : database
-          .prepare(
-            "SELECT * FROM invitations WHERE document ->> '$.org_id' = ?3 AND id > ?1 ORDER BY id LIMIT ?2",
-          )
+          .prepare("SELECT * FROM invitations WHERE document ->> '$.org_id' = ?3 AND id > ?1 ORDER BY id LIMIT ?2")
           .bind(after, count, orgId);
   const { results } = await queryDatabase(() => select.all<InvitationRow>());
   return results.map(toInvitation);

@@ -18,6 +18,17 @@ import { organizations } from "./organization-table.ts";
 const scope = "admin:users";
 const path = "/organizations/{org_id}/invitations";
 
+/** Mails of a deployment to people whom its administrators do not know. Two at the same moment may be one more. */
+const mostOpen = 200;
+
+async function requireFewer(database: D1Database, orgId: string): Promise<void> {
+  const open = await listInvitations(database, { after: "", count: mostOpen, orgId });
+  if (open.length < mostOpen) return;
+  throw new OAuthError("conflict", "unique-constraint", {
+    description: `The organization has ${mostOpen} open invitations: withdraw some, or wait until they end.`,
+  });
+}
+
 const create = defineRoute({
   method: "POST",
   path,
@@ -54,6 +65,7 @@ const create = defineRoute({
     if (delegate !== undefined) await requireRolesWithin(DB, delegate, roles);
     // Roles of the deployment have lists of their own, so that the release before gives none of them.
     const document = { name, locale, roles: [], groups: [], org_id: orgId, member_roles: roles.toSorted() };
+    if (delegate !== undefined) await requireFewer(DB, orgId);
     return invite(call, to, document, {
       ...{ atMs: nowMs(), action: "invitation.create" },
       conditions: delegate === undefined ? [] : [refuseRolesBeyond(DB, delegate, roles)],
@@ -110,6 +122,6 @@ const remove = defineRoute({
 
 /**
  * **`/admin/organizations/{org_id}/invitations`** (ADR 72). What an invitation gives is in its row alone, never in the link or the request that
- * accepts it. Cost in D1 calls: an invitation 2, by a member 3, and 1 object call for the mail; a list 2; a withdrawal 2.
+ * accepts it. Cost in D1 calls: an invitation 2, by a member 4, and 1 object call for the mail; a list 2; a withdrawal 2.
  */
 export const memberInvitationRoutes: readonly AdminRoute[] = [create, list, remove];
