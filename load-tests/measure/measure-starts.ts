@@ -29,7 +29,7 @@ async function startMs(modules: readonly WorkerModule[]): Promise<number> {
         name,
         modules: esModules(modules),
         compatibilityDate: "2026-10-20",
-        compatibilityFlags: ["global_fetch_strictly_public"],
+        compatibilityFlags: ["global_fetch_strictly_public", "new_module_registry"],
       })),
       // A Worker without its bindings refuses the request, which is logged.
       log: new Log(LogLevel.NONE),

@@ -55,7 +55,8 @@ function header(name: WorkerName, file: string): string {
     `name = "${isCompact ? "edge-op" : name}"`,
     `main = "${relative(dirname(file), `packages/${name}/src/index.ts`)}"`,
     'compatibility_date = "2026-10-20"',
-    'compatibility_flags = ["global_fetch_strictly_public"]',
+    // The registry compiles a module when it is first imported (ARCHITECTURE.md, the start of an isolate).
+    'compatibility_flags = ["global_fetch_strictly_public", "new_module_registry"]',
     `workers_dev = ${isCompact}`,
     "keep_names = false",
   ].join("\n");

@@ -142,7 +142,7 @@ describe("from an empty account to a verified provider", () => {
       limits: { cpu_ms: 30_000 },
       observability: { enabled: true, redact_query_string: true },
       migrations: { new_tag: "v1" },
-      compatibility_flags: ["global_fetch_strictly_public"],
+      compatibility_flags: ["global_fetch_strictly_public", "new_module_registry"],
     });
     expect(metadata.bindings).toContainEqual({ name: "ISSUER", type: "plain_text", text: issuer });
     expect(metadata.bindings).toContainEqual({ name: "OP_MASTER_KEY", type: "secret_text", text: firstKey });

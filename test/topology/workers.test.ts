@@ -77,7 +77,7 @@ test("a Worker reads every binding that it has", async () => {
 
 test("a fetch of any Worker passes the protections of its own zone", () => {
   for (const { name, config } of configs) {
-    expect(config.compatibility_flags, name).toEqual(["global_fetch_strictly_public"]);
+    expect(config.compatibility_flags, name).toEqual(["global_fetch_strictly_public", "new_module_registry"]);
   }
 });
 
