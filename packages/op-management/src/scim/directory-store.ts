@@ -4,7 +4,7 @@ import { readStored } from "@edge-op/protocol/encoding/stored-json";
 import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { Condition, FilterColumns } from "./filters.ts";
-import type { Document } from "./schema.ts";
+import { type Document, primaryEmail } from "./schema.ts";
 
 /** A user as the directory sees it. */
 export interface DirectoryUser {
@@ -83,13 +83,6 @@ export const groupFilters: FilterColumns = {
 /** Ids are random, and begin with their time: who is created while a directory pages is at the end. */
 export function newId(atMs: number): string {
   return `${atMs.toString(36).padStart(9, "0")}${randomBase64Url(12)}`;
-}
-
-/** The address of filters: the primary one, or the first. */
-export function primaryEmail(document: Document): string | undefined {
-  const emails = (document["emails"] ?? []) as readonly Document[];
-  const value = (emails.find((each) => each["primary"] === true) ?? emails[0])?.["value"];
-  return typeof value === "string" ? value : undefined;
 }
 
 /**

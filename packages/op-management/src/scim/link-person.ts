@@ -12,9 +12,9 @@ import { findMember, insertMember } from "../organizations/member-store.ts";
 import { domainOf, isVerifiedDomain, whereDomainVerified } from "../organizations/organization-domains.ts";
 import { keepAddress } from "../users/user-rules.ts";
 import { isUsernameTaken, refuseTakenSub, type StoredUser } from "../users/user-table.ts";
-import { type DirectoryUser, primaryEmail } from "./directory-store.ts";
+import type { DirectoryUser } from "./directory-store.ts";
 import type { ScimCall } from "./resources.ts";
-import type { Document } from "./schema.ts";
+import { type Document, primaryEmail } from "./schema.ts";
 
 /** What a user of the directory is connected to, with the statements that follow its row. */
 export interface Link {

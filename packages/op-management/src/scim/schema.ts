@@ -123,3 +123,10 @@ function readBoolean(raw: unknown, name: string): boolean {
 export function invalidValue(name: string, what: string): ScimError {
   return new ScimError(400, `${name} ${what}.`, "invalidValue");
 }
+
+/** The address of filters: the primary one, or the first. */
+export function primaryEmail(document: Document): string | undefined {
+  const emails = (document["emails"] ?? []) as readonly Document[];
+  const value = (emails.find((each) => each["primary"] === true) ?? emails[0])?.["value"];
+  return typeof value === "string" ? value : undefined;
+}
