@@ -154,7 +154,9 @@ describe("storage", () => {
     isRepeated: fc.boolean(),
   });
 
-  it("S4: after any history there is one resource, one account, and a membership as the last accepted request says", async () => {
+  it("S4: after any history there is one resource, one account, and a membership as the last accepted request says", {
+    timeout: 120_000,
+  }, async () => {
     const history = fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 8 }), async (steps) => {
       let id = (await insist("POST", "/Users", person)).id;
       let active: boolean | undefined = true;
