@@ -93,10 +93,9 @@ function permissionLacking({ scheme, needed }: Delegate): OAuthError {
   });
 }
 
-/** The permissions in the JSON of `parameter` that a row `m` of `memberships` gives. */
-const given = (parameter: string) =>
-  `SELECT permission FROM organization_role_permissions
-     WHERE permission IN (SELECT value FROM json_each(${parameter})) AND role IN (${heldRoles})`;
+/** Whether a row `m` of `memberships` gives a permission of the list: SQL texts, or a statement that selects them. */
+export const givesOneOf = (permissions: string) =>
+  `EXISTS (SELECT 1 FROM organization_role_permissions q WHERE q.permission IN (${permissions}) AND q.role IN (${heldRoles}))`;
 
 /** Fails, together with its transaction, where the condition is true. */
 export function refuseWhere(
@@ -113,7 +112,7 @@ export function refuseWhere(
 }
 
 const stillHolds = `EXISTS (SELECT 1 FROM memberships m JOIN organizations o ON o.org_id = m.org_id AND o.status = 'active'
-  WHERE m.sub = ?1 AND m.org_id = ?2 AND m.status = 'active' AND EXISTS (${given("?3")}))`;
+  WHERE m.sub = ?1 AND m.org_id = ?2 AND m.status = 'active' AND ${givesOneOf("SELECT value FROM json_each(?3)")})`;
 
 function authorityOf({ sub, orgId, needed }: Delegate): readonly string[] {
   const enough = needed === undefined ? delegatedPermissions : [needed, owner];
@@ -136,9 +135,8 @@ export async function requireAuthority(database: D1Database, delegate: Delegate)
 
 /** Whether a member, of the two parameters, has the permission of a row `p`, or all of them. */
 export const hasNow = (sub: string, orgId: string) =>
-  `EXISTS (SELECT 1 FROM memberships m
-     CROSS JOIN organization_role_permissions q ON q.permission IN (p.permission, '${owner}') AND q.role IN (${heldRoles})
-     WHERE m.sub = ${sub} AND m.org_id = ${orgId} AND m.status = 'active')`;
+  `EXISTS (SELECT 1 FROM memberships m WHERE m.sub = ${sub} AND m.org_id = ${orgId} AND m.status = 'active'
+     AND ${givesOneOf(`p.permission, '${owner}'`)})`;
 
 const rolesWith = `SELECT role FROM organization_role_permissions
   WHERE role IN (SELECT value FROM json_each(?1)) AND permission IN (SELECT value FROM json_each(?2))`;
@@ -149,10 +147,10 @@ export function refuseRolesBeyond(
   { sub, orgId }: Delegate,
   roles: readonly string[],
 ): D1PreparedStatement {
-  const given = `SELECT 1 FROM organization_role_permissions p WHERE p.role IN (SELECT value FROM json_each(?1))
+  const beyondNow = `SELECT 1 FROM organization_role_permissions p WHERE p.role IN (SELECT value FROM json_each(?1))
     AND p.permission IN (SELECT value FROM json_each(?2)) AND NOT ${hasNow("?3", "?4")}`;
   const values = [JSON.stringify(roles), JSON.stringify(delegatedPermissions), sub, orgId];
-  return refuseWhere(database, `EXISTS (${given})`, ...values);
+  return refuseWhere(database, `EXISTS (${beyondNow})`, ...values);
 }
 
 export function lackedBy(delegate: Delegate): readonly string[] {

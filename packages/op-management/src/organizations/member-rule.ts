@@ -6,6 +6,7 @@ import {
   beyond,
   type Delegate,
   delegatedPermissions,
+  givesOneOf,
   hasNow,
   lackedBy,
   owner,
@@ -20,13 +21,12 @@ type NextMember = Pick<StoredMember, "status" | "roles"> | undefined;
 
 /** The active owners of an organisation, by their own roles and by groups of the directory. */
 const owners = `SELECT m.sub FROM memberships m CROSS JOIN users u ON u.sub = m.sub AND u.status = 'active'
-    WHERE m.org_id = ?1 AND m.status = 'active' AND EXISTS (SELECT 1 FROM organization_role_permissions p
-      WHERE p.permission = '${owner}' AND p.role IN (${heldRoles}))`;
+    WHERE m.org_id = ?1 AND m.status = 'active' AND ${givesOneOf(`'${owner}'`)}`;
 
-const held = (permissions: string) =>
-  `SELECT p.permission FROM memberships m
-     CROSS JOIN organization_role_permissions p ON p.permission IN (SELECT value FROM json_each(${permissions})) AND p.role IN (${heldRoles})
-     WHERE m.sub = ?1 AND m.org_id = ?2`;
+/** The permissions in the JSON of ?3 that the member of ?1 and ?2 has. */
+const held = `SELECT p.permission FROM memberships m
+    CROSS JOIN organization_role_permissions p ON p.permission IN (SELECT value FROM json_each(?3)) AND p.role IN (${heldRoles})
+    WHERE m.sub = ?1 AND m.org_id = ?2`;
 
 /**
  * **O9 for a change of a member**: refuses one that gives, takes or ends a permission that the delegate lacks. Returns the statements that fail the
@@ -51,7 +51,7 @@ export async function ruleMemberChange(
   }
   const { sub, orgId } = known;
   const all = JSON.stringify(delegatedPermissions);
-  const ended = `EXISTS (${held("?3")} AND NOT ${hasNow("?4", "?2")})`;
+  const ended = `EXISTS (${held} AND NOT ${hasNow("?4", "?2")})`;
   return {
     before: [
       refuseRolesBeyond(database, delegate, touched),
@@ -62,7 +62,7 @@ export async function ruleMemberChange(
 }
 
 async function findHeld(database: D1Database, { sub, orgId }: StoredMember): Promise<readonly string[]> {
-  const statement = peopleOf(database).prepare(held("?3")).bind(sub, orgId, JSON.stringify(delegatedPermissions));
+  const statement = peopleOf(database).prepare(held).bind(sub, orgId, JSON.stringify(delegatedPermissions));
   const { results } = await queryDatabase(() => statement.all<{ readonly permission: string }>());
   return results.map(({ permission }) => permission);
 }

@@ -2,6 +2,7 @@ import { isText, listOf, readStored } from "@edge-op/protocol/encoding/stored-js
 import { peopleOf } from "@edge-op/shared/storage/people";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { type Membership, mostMemberships } from "@edge-op/shared/users/organizations";
+import { refuseWhere } from "../admin/delegate.ts";
 
 /** **Memberships in D1**: the authority, never a copy. */
 export interface StoredMember {
@@ -103,13 +104,8 @@ export function deleteMember(database: D1Database, known: StoredMember): readonl
 }
 
 function refuseOtherVersion(database: D1Database, { sub, orgId, updatedAtMs }: StoredMember): D1PreparedStatement {
-  return peopleOf(database)
-    .prepare(
-      `INSERT INTO memberships (sub, org_id, status, source, joined_at_ms, updated_at_ms)
-         SELECT ?1, ?2, NULL, '', 0, 0
-          WHERE NOT EXISTS (SELECT 1 FROM memberships WHERE sub = ?1 AND org_id = ?2 AND updated_at_ms = ?3)`,
-    )
-    .bind(sub, orgId, updatedAtMs);
+  const known = "SELECT 1 FROM memberships WHERE sub = ?1 AND org_id = ?2 AND updated_at_ms = ?3";
+  return refuseWhere(database, `NOT EXISTS (${known})`, sub, orgId, updatedAtMs);
 }
 
 function insertRoles(
